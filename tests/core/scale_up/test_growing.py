@@ -10,8 +10,12 @@ import os
 from collections import Counter
 
 import pytest
+from msgspec.structs import replace
 
+from mcad.core.state.settings import Settings
+from mcad.core.state.units import SECOND
 from tests import budget
+from tests.core.histories import History, Lives, PausedTeams, RackedTeams, Teams
 from tests.core.scale_up.growing import Growing
 
 EXAMPLES = int(os.environ.get("MCAD_EXAMPLES", "400" if budget.SOAK else "60"))
@@ -32,3 +36,25 @@ def test_gangs_start_with_all_places_and_ask_for_the_others(begin: int) -> None:
         common = ("asked", "asked for some", "starts", "leaders")
         assert min(cases[one] for one in common) >= 10, cases
         assert cases["all served"] >= 5, cases
+
+
+@pytest.mark.parametrize("profile", [Lives, Teams, PausedTeams, RackedTeams])
+def test_whatever_else_happens_to_those_that_ask(profile: type[History]) -> None:
+    """Quotas, evictions, pauses, racks, resets, requests without an answer: no request is left
+    that no AppWrapper waits for, and nothing that is kept twice differs."""
+
+    class Growing(profile):  # type: ignore[misc, valid-type]
+        def settings(self) -> Settings:
+            return replace(super().settings(), scale_up=True, scale_up_timeout=60 * SECOND)
+
+    asked = 0
+    for seed in range(4):
+        one = Growing(seed)
+        one.run(60)
+        asked += len(one.bench.asked)
+        cluster = one.bench.dispatcher.cluster
+        for uid, attempt in one.bench.scale_ups:
+            entry = cluster.entries[uid]
+            assert entry.reservation is not None
+            assert attempt == entry.attempt + 1
+    assert asked
