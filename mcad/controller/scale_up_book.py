@@ -10,10 +10,12 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mcad.api.scale_up.answers import Sight, asked_by, read, together
 from mcad.api.scale_up.settings import Via
 from mcad.core.events import ScaleUpGone, ScaleUpSeen
+from mcad.core.state.scale_up import ScaleUpState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 Key = tuple[str, int]
 _log = logging.getLogger(__name__)
+
+PENDING = frozenset({ScaleUpState.ASKED, ScaleUpState.ACCEPTED})
 
 
 class Held(Struct, frozen=True):
@@ -56,6 +60,7 @@ class Book:
         self._key_of: dict[str, Key] = {}
         self._reported: dict[Key, Sight] = {}
         self._due: dict[Key, Instant] = {}
+        self._refused: dict[Key, str] = {}  # in the words of the autoscaler's Events
         self._deleted: set[str] = set()  # uids of objects that the watch has not seen go yet
         self.silent: set[Key] = set()  # requests of which not all objects are created yet
 
@@ -65,6 +70,15 @@ class Book:
     def objects(self, key: Key) -> list[Held]:
         """The known objects of a request."""
         return list(self._requests.get(key, {}).values())
+
+    def uids(self, key: Key) -> frozenset[str]:
+        """The uids of the known objects of a request."""
+        return frozenset(self._requests.get(key, ()))
+
+    def refuse(self, key: Key, words: str) -> None:
+        """Note that the autoscaler adds no nodes for a request; its objects do not say so."""
+        self._refused[key] = words
+        self.report(key)
 
     def seen(self, via: Via, obj: Json) -> None:
         """Take a new or changed object. One in the namespace of another AppWrapper than that of
@@ -120,6 +134,8 @@ class Book:
         now = self._clock.now_us()
         whole = together([held.sight for held in objects.values()])
         sight = whole.at(now)
+        if key in self._refused and sight.state in PENDING:
+            sight = replace(sight, state=ScaleUpState.FAILED, message=self._refused[key])
         self._look_again(key, whole.later_at if whole.later_at > now else 0)
         if self._reported.get(key) == sight:
             return
@@ -159,4 +175,5 @@ class Book:
         self._requests.pop(key, None)
         self._reported.pop(key, None)
         self._due.pop(key, None)
+        self._refused.pop(key, None)
         self.silent.discard(key)

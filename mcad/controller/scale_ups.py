@@ -22,6 +22,7 @@ from mcad.api.scale_up.templates import Wanted, pod_template, wanted
 from mcad.api.wire import plural
 from mcad.controller.request_failures import answer_of
 from mcad.controller.scale_up_book import Book
+from mcad.controller.scale_up_events import refusal
 from mcad.core.commands import RequestScaleUp, WithdrawScaleUp
 from mcad.core.events import ScaleUpRefused, ScaleUpServed
 from mcad.core.state.answer import Answer
@@ -46,6 +47,9 @@ _log = logging.getLogger(__name__)
 
 POD = (PODS.group, PODS.plural)
 _VIA = {(GROUP, plural_): via for via, plural_ in PLURALS.items()} | {POD: Via.PLACEHOLDER_PODS}
+
+LOOK_S = 10.0
+"""Between two looks at the Events about a buffer or placeholder pods."""
 
 AGAIN = Pace(first_s=0.2, max_s=30.0)
 """Between two tries to delete what is left of a request."""
@@ -78,6 +82,7 @@ class ScaleUps:
         self._judged = judged
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._withdrawn: set[Key] = set()
+        self._looked_at: set[Key] = set()
         self._is_served = True
         self.book = Book(mirror, client.clock, feed, spawn)
 
@@ -115,6 +120,22 @@ class ScaleUps:
     def seen(self, obj: Json, pair: tuple[str, str] = POD) -> None:
         """Take a new or changed object of this kind."""
         self.book.seen(_VIA[pair], obj)
+        if _VIA[pair] is not Via.PROVISIONING_REQUEST:
+            self._look_for_refusals(asked_by(obj))
+
+    def _look_for_refusals(self, key: Key) -> None:
+        """Read from time to time what the autoscaler says about a request in Events only."""
+        if key in self.book and key not in self._looked_at:
+            self._looked_at.add(key)
+            self._spawn(self._read_refusals(key))
+
+    async def _read_refusals(self, key: Key) -> None:
+        while key in self.book:
+            await self._client.clock.sleep(LOOK_S)
+            for one in self.book.objects(key)[:1]:  # all are in the namespace of the AppWrapper
+                if words := await refusal(self._client, one.namespace, self.book.uids(key)):
+                    self.book.refuse(key, words)
+        self._looked_at.discard(key)
 
     def gone(self, object_uid: str) -> None:
         """An object was deleted, by whatever user. What belongs to it goes as well."""
@@ -198,6 +219,8 @@ class ScaleUps:
                 return  # what was made stays silent until the rest is made, or all is withdrawn
             self.book.silent.discard(key)
             self.book.report(key)
+            if via is not Via.PROVISIONING_REQUEST:
+                self._look_for_refusals(key)
 
     async def _ensure(self, resource: Resource, body: Json) -> Json:
         """Create an object unless it exists. One of another content is of an AppWrapper that was

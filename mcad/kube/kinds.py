@@ -26,6 +26,7 @@ ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "Endpoint
 DISPATCH_PAUSES = Resource(
     labels.GROUP, labels.PAUSE_VERSION, "dispatchpauses", labels.PAUSE_KIND, namespaced=False
 )
+EVENTS = Resource("", "v1", "events", "Event")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)

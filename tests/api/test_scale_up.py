@@ -66,8 +66,17 @@ def test_a_pod_asks_for_what_the_fit_test_counts() -> None:
                     "requests": {"cpu": "3250m", "memory": "5Gi", "example.com/chip": "2"},
                     "limits": {"cpu": "3250m", "memory": "5Gi", "example.com/chip": "2"},
                 },
+                "securityContext": {
+                    "allowPrivilegeEscalation": False,
+                    "capabilities": {"drop": ["ALL"]},
+                },
             }
-        ]
+        ],
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65535,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
     }
 
 

@@ -21,7 +21,7 @@ from mcad.core.events import (
     ScaleUpSeen,
 )
 from mcad.core.state.scale_up import ScaleUpState
-from mcad.kube.kinds import POD_TEMPLATES
+from mcad.kube.kinds import EVENTS, POD_TEMPLATES
 from mcad.kube.port import Request, Response
 from mcad.kube.resource import Resource
 from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, add_node
@@ -31,7 +31,7 @@ Json = dict[str, Any]
 GROUP = "autoscaling.x-k8s.io"
 REQUESTS = Resource(GROUP, "v1", "provisioningrequests", "ProvisioningRequest")
 BUFFERS = Resource(GROUP, "v1beta1", "capacitybuffers", "CapacityBuffer")
-TABLE = (*KINDS, POD_TEMPLATES)
+TABLE = (*KINDS, POD_TEMPLATES, EVENTS)
 NAME = f"a-{labels.short_hash('uid-a')}-1"
 TEMPLATE = {"spec": {"containers": [{"resources": {"requests": {"cpu": "2"}}}]}}
 WHERE = Wanted(TEMPLATE, 1).placement
@@ -337,6 +337,30 @@ async def test_buffers_are_one_request_and_pods_do_not_name_them() -> None:
         await rig.do(CreateItem("uid-a", 1, 0))
         (created,) = [content(one) for one in rig.server.seen("POST", "/pods$")]
         assert "annotations" not in created["metadata"]
+
+
+@pytest.mark.parametrize("via", ["CapacityBuffer", "PlaceholderPods"])
+async def test_that_no_nodes_are_added_is_read_from_events(via: str) -> None:
+    """Neither a buffer nor a pod says so in its status."""
+    async with Asking(BUFFERS, via=via) as rig:
+        await rig.do(ASK)
+        plural = "capacitybuffers" if via == "CapacityBuffer" else "pods"
+        (name,) = rig.server.names(plural)
+        words = "pod didn't trigger scale-up: 1 Insufficient cpu,1 Insufficient cpu"
+        for uid in ("other", rig.server.named(plural, name)["metadata"]["uid"]):
+            event = {"reason": "NotTriggerScaleUp", "message": words}
+            event |= {"metadata": {"namespace": "default", "name": f"{name}.{uid}"}}
+            rig.server.put("events", event | {"involvedObject": {"uid": uid}})
+            rig.events.clear()
+            heard = await rig.heard(11)
+            assert [one.state for one in heard] == ([] if uid == "other" else [ScaleUpState.FAILED])
+        assert heard[0].message == (
+            "“pod didn't trigger scale-up: 1 Insufficient cpu, 1 Insufficient cpu”"
+        )
+        await rig.do(WITHDRAW)
+        before = len(rig.server.requests)
+        await rig.heard(30)
+        assert not [one for one in rig.server.requests[before:] if one.path.endswith("/events")]
 
 
 async def test_pods_name_the_request_that_was_made_for_them() -> None:

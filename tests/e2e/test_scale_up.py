@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.autoscaler import kinds
+from tests.controlplane.autoscaler import NodeGroup, autoscaler, kinds
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.e2e.process import ACCOUNT, NAMESPACE, SHORT_LEASE, Dispatcher, install, mcad, printed
@@ -215,3 +215,18 @@ def test_a_failure_is_told_in_the_words_of_the_autoscaler(plane: ControlPlane) -
             return mcad("events", "grow", "-n", namespace, kubeconfig=plane.admin_kubeconfig)
 
         plane.wait_for(lambda: "Capacity is not found" in words(), 60, "the words are in an Event")
+
+
+@pytest.mark.parametrize("via", WAYS[1:])
+def test_the_real_autoscaler_says_in_events_that_no_nodes_come(
+    plane: ControlPlane, via: str
+) -> None:
+    """Two nodes of three: neither a buffer nor a pod has a condition for that."""
+    small = NodeGroup("small", "4200m", 2)
+    with autoscaler(plane, small), asking(plane, via) as (namespace, _):
+        create(plane, gang("grow", namespace))
+
+        def words() -> str:
+            return mcad("events", "grow", "-n", namespace, kubeconfig=plane.admin_kubeconfig)
+
+        plane.wait_for(lambda: "didn't trigger scale-up" in words(), 60, "the words are told")

@@ -134,23 +134,11 @@ def _placeholders(ask: Ask) -> Iterator[Map]:
 def _placeholder(name: str, template: Map, ask: Ask) -> Map:
     pod = _object("v1", "Pod", name, ask)
     pod["metadata"]["labels"] = as_map(template["metadata"]["labels"]) | pod["metadata"]["labels"]
-    container = template["spec"]["containers"][0] | {
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-        }
-    }
     pod["spec"] = template["spec"] | {
-        "containers": [container],
         "priorityClassName": PLACEHOLDER_CLASS,
         "readinessGates": [{"conditionType": labels.SCALE_UP_UID}],
         "terminationGracePeriodSeconds": 0,
         "automountServiceAccountToken": False,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 65535,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
     }
     return pod
 

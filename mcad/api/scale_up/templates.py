@@ -22,6 +22,15 @@ from mcad.core.state.quantity import (
 )
 
 IMAGE = "registry.k8s.io/pause:3.10"
+_RESTRICTED_POD = {
+    "runAsNonRoot": True,
+    "runAsUser": 65535,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+_RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+"""What namespaces with the strictest standard ask of pods. cluster-autoscaler creates a pod of each
+buffer as a dry run, so it counts for templates, too."""
+
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _ABOUT_OTHERS = ("podAffinity", "podAntiAffinity")
 _PLACEMENT = ("nodeSelector", "affinity", "tolerations", "topologySpreadConstraints")
@@ -73,7 +82,7 @@ def _size(one: PodSet) -> tuple[int, int]:
 def pod_template(work: Workload, one: PodSet, manifest: Map) -> Map:
     """The template of a pod set."""
     written = _written(one, manifest)
-    spec: Map = {"containers": [_container(one)]}
+    spec: Map = {"containers": [_container(one)], "securityContext": dict(_RESTRICTED_POD)}
     if one.constraint.selector:
         spec["nodeSelector"] = dict(one.constraint.selector)
     if affinity := _affinity(work, one, as_map(written.get("spec"))):
@@ -101,7 +110,12 @@ def _user_labels(written: Map) -> Map:
 
 
 def _container(one: PodSet) -> Map:
-    container: Map = {"name": "placeholder", "image": IMAGE, "resources": _resources(one.request)}
+    container: Map = {
+        "name": "placeholder",
+        "image": IMAGE,
+        "resources": _resources(one.request),
+        "securityContext": dict(_RESTRICTED),
+    }
     if one.ports:
         container["ports"] = [
             {
