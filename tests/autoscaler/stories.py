@@ -51,7 +51,7 @@ def story(seed: int, *, kind: bool = False) -> Story:
     via = rng.choice(VIAS)
     said: list[str] = []
     acts, ends = _acts(rng, groups, said, kind=kind)
-    timeout = rng.choice((60, 200, 600))
+    timeout = rng.choice((300, 400, 600))  # longer than late nodes take
     config = Config(
         protectAfter=0,
         policy=rng.choice(("BestEffortFIFO", "Backfill")),
