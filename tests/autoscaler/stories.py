@@ -125,7 +125,9 @@ def _acts(
         said.append(f"{later:.1f} {what} {name}")
         acts += [(at, _softly(act)) for at, act in _change(what, name, later)]
         ends[name] = "" if not fits or what == "delete" else "*"
-    return acts, ends if kind else dict.fromkeys(ends, "*") | {n: e for n, e in ends.items() if not e}
+    return acts, ends if kind else dict.fromkeys(ends, "*") | {
+        n: e for n, e in ends.items() if not e
+    }
 
 
 def _change(what: str, name: str, at: float) -> list[tuple[float, Action]]:

@@ -60,6 +60,12 @@ def test_nothing_is_left_of_requests_whatever_the_cloud_does(seeds: range) -> No
         _played(seed, kind=False)
 
 
+@pytest.mark.parametrize("seed", [190])
+def test_stories_that_have_failed(seed: int) -> None:
+    """190: a PodTemplate whose creation had no answer is stored after the request is withdrawn."""
+    _played(seed, kind=False)
+
+
 # -- crashes ---------------------------------------------------------------------------------------
 
 GROUPS = (Group("cpus", "2", 4, 20.0),)

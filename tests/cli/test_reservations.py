@@ -65,7 +65,7 @@ def test_nodes_that_an_autoscaler_is_asked_for() -> None:
     scaling = CLAIM | {"reason": "ScalingUp", "start": UNTIL, "waitsFor": None}
     lines = said(reservation=scaling, scaleUp=asked)
     assert "  Reason:       ScalingUp (asks an autoscaler for nodes)" in lines
-    assert f"  Starts by:    {UNTIL}, if nodes come as fast as usual" in lines
+    assert f"  Starts by:    {UNTIL}, if nodes come as soon as usual" in lines
     assert f"  Given up:     {UNTIL}, if the nodes are not there by then" in lines
     assert lines[-2:] == ["  Waits for:    new nodes", f"Scale-up:     {asked}"]
 

@@ -32,7 +32,7 @@ def reservation_facts(reservation: Json, ago: Ago) -> Iterator[Line]:
     scales = reason == ReservationReason.SCALING_UP
     if start := reservation.get("start"):
         condition = (
-            "nodes come as fast as usual" if scales else "running AppWrappers keep their limits"
+            "nodes come as soon as usual" if scales else "running AppWrappers keep their limits"
         )
         yield "Starts by", f"{start}, if {condition}"
     if until := reservation.get("until"):

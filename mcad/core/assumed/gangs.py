@@ -206,13 +206,13 @@ class Gangs:
             return 0
         return sum(allotment.unplaced for allotment in self._assumed.allotments(uid))
 
-    def pods_to_ask_for(self, uid: str) -> tuple[tuple[int, int, int], ...]:
-        """(item, index, pods) of all pod sets if a pod has no node, DaemonSets aside. An autoscaler
-        puts pods on free room first, also on that of the pods with a place (ADR 68)."""
-        sets = [one for one in self._assumed.allotments(uid) if not one.pod_set.per_node]
-        if not any(one.unplaced for one in sets):
-            return ()
-        return tuple((one.pod_set.item, one.pod_set.index, one.pod_set.replicas) for one in sets)
+    def unplaced_pods(self, uid: str) -> tuple[tuple[int, int, int], ...]:
+        """(item, index, pods) of the pod sets with pods without a node, DaemonSets aside."""
+        return tuple(
+            (one.pod_set.item, one.pod_set.index, one.unplaced)
+            for one in self._assumed.allotments(uid)
+            if one.unplaced and not one.pod_set.per_node
+        )
 
     def nodes_of(self, uid: str) -> list[str]:
         """The sorted names of the nodes on which its pods are assumed or reserved."""

@@ -41,12 +41,19 @@ def begin(cluster: Cluster, entry: Entry, plan: Plan) -> None:
 
 
 def _ask(cluster: Cluster, entry: Entry) -> None:
-    pods = cluster.capacity.gangs.unplaced_pods(entry.uid)
-    if pods:
-        attempt = entry.attempt + 1
-        request = cluster.scale_ups.ask(entry.uid, attempt, cluster.now, pods)
-        cluster.emit(RequestScaleUp(entry.uid, attempt, pods))
+    lacking = cluster.capacity.gangs.unplaced_pods(entry.uid)
+    if lacking:
+        request = cluster.scale_ups.ask(entry.uid, entry.attempt + 1, cluster.now, lacking)
+        _emit(cluster, entry)
         shown.show_one(cluster, entry, request)
+
+
+def _emit(cluster: Cluster, entry: Entry) -> None:
+    """Ask for the whole gang: the autoscaler puts its pods on free room first, also on the room
+    that is reserved for the pods with a place (ADR 68)."""
+    sets = (one for one in entry.workload.sets if not one.per_node and one.replicas)
+    pods = tuple((one.item, one.index, one.replicas) for one in sets)
+    cluster.emit(RequestScaleUp(entry.uid, entry.attempt + 1, pods))
 
 
 def resume(cluster: Cluster) -> None:

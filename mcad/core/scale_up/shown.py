@@ -46,7 +46,7 @@ def show_one(cluster: Cluster, entry: Entry, request: ScaleUpRequest) -> None:
 
 
 def _words(cluster: Cluster, entry: Entry, request: ScaleUpRequest) -> str:
-    pods = request.pods or cluster.capacity.gangs.unplaced_pods(entry.uid)
+    pods = request.lacking or cluster.capacity.gangs.unplaced_pods(entry.uid)
     asked = f"Asked for nodes for {describe(entry, pods)}"
     if not request.seen:
         return f"{asked}."

@@ -41,7 +41,7 @@ Key = tuple[str, int]
 class ScaleUpRequest:
     """One request, from the command that asks for it until its object is gone.
 
-    ``pods`` are the pods that were asked for, () in a request of an earlier leader.
+    ``lacking`` are the pods without a place when it was made, () in a request of an earlier leader.
     ``seen`` is whether the object was observed; before, ``state`` is ASKED. ``until_bound``: the
     pods of the attempt name the object, so that it stays until they are bound. ``withdrawn``: the
     deletion is requested. ``provisioned_at`` is when it was first seen as PROVISIONED.
@@ -52,7 +52,7 @@ class ScaleUpRequest:
     uid: str
     attempt: int
     since: Instant
-    pods: Pods = ()
+    lacking: Pods = ()
     state: ScaleUpState = ScaleUpState.ASKED
     message: str = ""
     object: str = ""
@@ -109,9 +109,9 @@ class ScaleUps:
         """The request of the attempt, None without one."""
         return self._requests.get((uid, attempt))
 
-    def ask(self, uid: str, attempt: int, now: Instant, pods: Pods = ()) -> ScaleUpRequest:
+    def ask(self, uid: str, attempt: int, now: Instant, lacking: Pods = ()) -> ScaleUpRequest:
         """Note a new request."""
-        request = self._requests[uid, attempt] = ScaleUpRequest(uid, attempt, now, pods)
+        request = self._requests[uid, attempt] = ScaleUpRequest(uid, attempt, now, lacking)
         return request
 
     def seen(self, uid: str, attempt: int, since: Instant) -> ScaleUpRequest:

@@ -104,7 +104,8 @@ def _latest(estimate: StartEstimate, entry: Entry, undated: list[Entry]) -> Star
 def _on_new_nodes(cluster: Cluster, entry: Entry, start_time: StartTime) -> StartTime:
     """The start time, or without one the time when nodes would come if it asked for them."""
     eqclass = cluster.waiting.queue.eqclass_of(entry)
-    if start_time.latest or not cluster.settings.asks_for_nodes or eqclass is None:
+    may_grow = cluster.settings.asks_for_nodes and cluster.scale_ups.served
+    if start_time.latest or not may_grow or eqclass is None:
         return start_time
     if not asking.may_be_ended_by_nodes(eqclass.refusal):
         return start_time
