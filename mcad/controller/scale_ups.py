@@ -26,8 +26,10 @@ from mcad.controller.scale_up_events import refusal
 from mcad.core.commands import RequestScaleUp, WithdrawScaleUp
 from mcad.core.events import ScaleUpRefused, ScaleUpServed
 from mcad.core.state.answer import Answer
+from mcad.core.state.bounds import COMMIT_GRACE
+from mcad.core.state.units import SECOND
 from mcad.kube.client import DeleteOptions, Selection
-from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
 from mcad.kube.kinds import POD_TEMPLATES, PODS
 from mcad.kube.retry import Backoff, Pace
 
@@ -82,6 +84,7 @@ class ScaleUps:
         self._judged = judged
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._withdrawn: set[Key] = set()
+        self._unanswered: dict[Key, float] = {}  # until when a creation may still be committed
         self._looked_at: set[Key] = set()
         self._is_served = True
         self.book = Book(mirror, client.clock, feed, spawn)
@@ -215,6 +218,9 @@ class ScaleUps:
                 for body in made.requests:
                     self.book.seen(via, await self._ensure(resource, body))
             except KubeError as error:
+                if isinstance(error, OutcomeUnknown):
+                    until = self._client.clock.monotonic() + COMMIT_GRACE / SECOND
+                    self._unanswered[key] = until
                 self._feed(ScaleUpRefused(*key, answer_of(error)))
                 return  # what was made stays silent until the rest is made, or all is withdrawn
             self.book.silent.discard(key)
@@ -276,6 +282,9 @@ class ScaleUps:
             except KubeError as error:
                 _log.warning("a scale-up request cannot be deleted key=%s error=%s", key, error)
                 return True
+            if self._client.clock.monotonic() < self._unanswered.get(key, 0):
+                return True  # what was not answered may come yet
+            self._unanswered.pop(key, None)
             self._withdrawn.discard(key)
             self.book.deleted(key)
             return False
