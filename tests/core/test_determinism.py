@@ -87,9 +87,9 @@ def test_a_question_changes_nothing_that_is_remembered(profile: type[History], s
 
 # -- everything that can be reached from an object, as text ----------------------------------------
 
-_CACHES = frozenset({"Prospect._nodes", "PodClass._witness", "Assumed.held"})
-"""They hold only what is computed anew otherwise: the nodes that a gang may go to, a node that had
-room for a pod, and what an AppWrapper has on nodes."""
+_CACHES = frozenset({"Constraints._masks", "Constraints._sets", "Prospect._nodes", "Assumed.held"})
+"""They hold only what is computed anew otherwise: the nodes that a constraint admits and those of a
+gang, and what an AppWrapper has on nodes."""
 
 _ATOMS = (type(None), bool, int, str, bytes, float, Enum, type, FunctionType, BuiltinFunctionType)
 

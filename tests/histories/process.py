@@ -68,6 +68,7 @@ class Process:
     """A dispatcher from its start to its end; ``step`` is called with every event for the core."""
 
     quotas = None
+    scale_ups = None
 
     def __init__(self, registry: Registry, config: Config, rng: Random, epoch: int) -> None:
         """``epoch`` is that of the Lease."""

@@ -88,6 +88,7 @@ class Prospect:
     refused_at: int = -1
     domains_work: int = 0
     line: int = -1
+    _nodes: tuple[int, NodeSet] = (-1, 0)
 
     def __post_init__(self) -> None:
         parts = (part for part in self.parts if not part.per_node)
@@ -114,10 +115,12 @@ class Prospect:
 
     @property
     def nodes(self) -> NodeSet:
-        """The rows of ``mask`` as a set."""
-        if not self.on_nodes:
-            return as_set(self.mask)
-        return reduce(or_, (part.pods.nodes for part in self.parts), 0)
+        """The rows of ``mask`` as a set, cached until a node changes: gangs may have many parts."""
+        changes = self.ledger.constraints.changes
+        if self._nodes[0] != changes:
+            of_parts = (part.pods.nodes for part in self.parts)
+            self._nodes = changes, reduce(or_, of_parts, 0) if self.on_nodes else as_set(self.mask)
+        return self._nodes[1]
 
     def plan(self, draft: Draft) -> Plan:
         """The draft, which is by parts of the prospect, as a plan by pod sets of the gang."""

@@ -79,9 +79,13 @@ class Way:
         self._in_vain = False
         if at in self._taken:
             self._unsure.add(at)
+        free = {name: max(0, n) for name, n in self._columns.row(at).items()}
         for number, (_, request, cap, admits, slots) in enumerate(self._wanted):
             if admits[at]:
-                now = self._columns.slots_at(at, request, cap)
+                now = cap  # ``slots_at`` spelled out: a gang of 64 sets asks for each of them
+                for name, n in request:
+                    if (fit := free[name] // n) < now:
+                        now = fit
                 self._missing[number] += slots.get(at, 0) - now
                 slots[at] = now
 

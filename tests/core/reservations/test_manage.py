@@ -9,7 +9,7 @@ import pytest
 from mcad.core.cluster import Cluster
 from mcad.core.events import NodeGone, NodeSeen, PodGone
 from mcad.core.reservations import release_set
-from mcad.core.snapshot.snapshot import Snapshot
+from mcad.core.snapshot.snapshot import ANYWHERE, Snapshot, Where
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import Workload
 from mcad.core.state.records import replace
@@ -48,10 +48,10 @@ def names_of_plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     real = release_set.what_if
 
     def counted(
-        cluster: Cluster, entry: Entry, lifted: Sequence[str] = (), only: Sequence[str] = ()
+        cluster: Cluster, entry: Entry, lifted: Sequence[str] = (), where: Where = ANYWHERE
     ) -> Snapshot:
         asked.append(entry.workload.name)
-        return real(cluster, entry, lifted, only)
+        return real(cluster, entry, lifted, where)
 
     monkeypatch.setattr(release_set, "what_if", counted)
     return asked
