@@ -255,8 +255,8 @@ def folded(line: str) -> str:
     requests multiplied by a run time of seconds."""
     line = re.sub(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z", "<time>", line)
     line = re.sub(r"\b(\d+m)?\d+s\b", "<age>", line)
-    line = re.sub(r"-[0-9a-f]{10}-(?=\d)", "-<hash>-", line)
     line = re.sub(rf"-{_SUFFIX}{{8,10}}-{_SUFFIX}{{5}}\b", "-<suffix>", line)
+    line = re.sub(r"-[0-9a-f]{10}-(?=\d)", "-<hash>-", line)
     line = re.sub(rf"-{_SUFFIX}{{5}}\b", "-<suffix>", line)
     line = re.sub(r"\bcpu=<?0\.00\d+,memory=[\d.]+Ki\b", "<requested hours>", line)
     return re.sub(r"\s+", " ", line).strip()
