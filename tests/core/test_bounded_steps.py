@@ -188,6 +188,7 @@ class Counted(hostile.Story):
         True,
     )
 )
+@example(Case((Kind(32, 500, 8_000, ANYWHERE),), NODES_MAX, 164, 1, True, BEST_EFFORT, False))
 @example(Case((Kind(64, 60, 30_000, ANYWHERE),), NODES_MAX, 0, 19, False, STRICT, False))
 @example(Case((Kind(64, 4, 64_000, PINNED),), NODES_MAX, 0, 13, False, BEST_EFFORT, False))
 @example(Case((Kind(1, 1, 30_000, PINNED),), NODES_MAX, 1_000, 600, False, STRICT, False))

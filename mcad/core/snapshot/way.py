@@ -42,7 +42,7 @@ class Way:
         self._nodes.known_choices = {}
         self._searched = 0
         self._draft: Draft | None = None
-        self._taken: dict[int, Books] = {}  # amounts that the last plan takes, by row
+        self._taken: dict[int, list[tuple[int, int]]] = {}  # (part, pods) of the plan, by row
         self._unsure: set[int] = set()  # rows of the plan that changed since the last check
         self._in_vain = False  # whether a search since the last change found no plan
         self.steps = 0
@@ -141,7 +141,10 @@ class Way:
         return self._draft is not None and not self._unsure
 
     def _lacks(self, at: int) -> bool:
-        return any(self._columns.get(at, name) < n for name, n in self._taken[at].items())
+        taken: Books = {}
+        for part, pods in self._taken[at]:
+            book(taken, self._prospect.parts[part].pods.request, pods)
+        return any(self._columns.get(at, name) < n for name, n in taken.items())
 
     def _mend(self) -> bool:
         """Move the pods of the last plan that lost their room to rows that the plan does not use: a
@@ -167,7 +170,7 @@ class Way:
     def _keep(self, draft: Draft) -> None:
         self._draft, self._taken, self._unsure = draft, {}, set()
         for part, at, pods in draft:
-            book(self._taken.setdefault(at, {}), self._prospect.parts[part].pods.request, pods)
+            self._taken.setdefault(at, []).append((part, pods))
 
     def _search(self) -> Draft | None:
         budget = min(WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX - self._searched)
