@@ -18,15 +18,15 @@ from mcad.core.events import ScaleUpGone, ScaleUpSeen
 from mcad.core.state.scale_up import ScaleUpState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
     from mcad.controller.mirror import Mirror
     from mcad.core.events import Event
+    from mcad.core.state.scale_up import Key
     from mcad.core.state.units import Instant
     from mcad.kube.clock import Clock
 
 Json = dict[str, Any]
-Key = tuple[str, int]
 _log = logging.getLogger(__name__)
 
 PENDING = frozenset({ScaleUpState.ASKED, ScaleUpState.ACCEPTED})
@@ -74,6 +74,13 @@ class Book:
     def uids(self, key: Key) -> frozenset[str]:
         """The uids of the known objects of a request."""
         return frozenset(self._requests.get(key, ()))
+
+    def namespaces(self, key: Key) -> Sequence[str]:
+        """The namespaces in which a request may have objects; empty if that is unknown."""
+        seat = self._mirror.get(key[0])
+        if seat is not None:
+            return (seat.workload.namespace,)
+        return sorted({one.namespace for one in self.objects(key)})
 
     def refuse(self, key: Key, words: str) -> None:
         """Note that the autoscaler adds no nodes for a request; its objects do not say so."""

@@ -1,18 +1,15 @@
-"""Asks an autoscaler for nodes: creates and deletes the objects of scale-up requests.
+"""Asks an autoscaler for nodes: creates the objects of scale-up requests.
 
 Names are derived from the AppWrapper and the attempt, so that a creation is repeated after a crash
-at any write. A withdrawal finds by labels what exists, also what an earlier leader made.
+at any write.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
 
 from mcad.api import labels
 from mcad.api.scale_up.answers import asked_by
@@ -23,38 +20,31 @@ from mcad.api.wire import plural
 from mcad.controller.request_failures import answer_of
 from mcad.controller.scale_up_book import Book
 from mcad.controller.scale_up_events import refusal
+from mcad.controller.scale_up_removal import Removal
 from mcad.core.commands import RequestScaleUp, WithdrawScaleUp
 from mcad.core.events import ScaleUpRefused, ScaleUpServed
 from mcad.core.state.answer import Answer
-from mcad.core.state.bounds import COMMIT_GRACE
-from mcad.core.state.units import SECOND
-from mcad.kube.client import DeleteOptions, Selection
 from mcad.kube.errors import ApiError, KubeError, OutcomeUnknown
 from mcad.kube.kinds import POD_TEMPLATES, PODS
-from mcad.kube.retry import Backoff, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
 
     from mcad.controller.mirror import Mirror
-    from mcad.controller.scale_up_book import Key
     from mcad.controller.write_lanes import Job
     from mcad.core.events import Event
     from mcad.core.state.model import Workload
+    from mcad.core.state.scale_up import Key
     from mcad.kube.client import Client
     from mcad.kube.resource import Resource
 
 Json = dict[str, Any]
-_log = logging.getLogger(__name__)
 
 POD = (PODS.group, PODS.plural)
 _VIA = {(GROUP, plural_): via for via, plural_ in PLURALS.items()} | {POD: Via.PLACEHOLDER_PODS}
 
 LOOK_S = 10.0
 """Between two looks at the Events about a buffer or placeholder pods."""
-
-AGAIN = Pace(first_s=0.2, max_s=30.0)
-"""Between two tries to delete what is left of a request."""
 
 
 class ScaleUps:
@@ -80,14 +70,17 @@ class ScaleUps:
         self._served = served
         self._feed = feed
         self._spawn = spawn
-        self._namespaces: Sequence[str | None] = namespaces or (None,)
         self._judged = judged
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._withdrawn: set[Key] = set()
-        self._unanswered: dict[Key, float] = {}  # until when a creation may still be committed
         self._looked_at: set[Key] = set()
         self._is_served = True
         self.book = Book(mirror, client.clock, feed, spawn)
+        self._removal = Removal(
+            client,
+            self.book,
+            resources=self._resources,
+            spawn=spawn,
+            namespaces=namespaces,
+        )
 
     def tell_served(self) -> None:
         """Tell the core whether the cluster serves a kind by which to ask, if that has changed."""
@@ -144,24 +137,18 @@ class ScaleUps:
         """An object was deleted, by whatever user. What belongs to it goes as well."""
         key = self.book.gone(object_uid)
         if key is not None:
-            self._clear(key)
+            self._removal.clear(key)
 
     def absent(self, pair: tuple[str, str]) -> None:
         """A kind is not installed any more."""
         for key in self.book.forget_kind(_VIA[pair]):
-            self._clear(key)
-
-    def _clear(self, key: Key) -> None:
-        """Delete the rest of a request."""
-        if key not in self._withdrawn and key not in self.book.silent:
-            self._withdrawn.add(key)
-            self._spawn(self._withdraw(key))
+            self._removal.clear(key)
 
     def job(self, command: RequestScaleUp | WithdrawScaleUp) -> Job | None:
         """The job that executes a command; None if there is nothing to do."""
         if isinstance(command, RequestScaleUp):
             return self._request(command)
-        return self._begin_to_withdraw(command)
+        return self._removal.begin((command.uid, command.attempt))
 
     # -- creation ------------------------------------------------------------------------------
 
@@ -171,7 +158,7 @@ class ScaleUps:
         seat, work = self._mirror.get(command.uid), self._judged(command.uid)
         if seat is None or work is None:
             return None
-        if key in self._withdrawn:
+        if self._removal.is_under_way(key):
             self._refuse(key, 409, "Conflict", "an earlier request is being deleted")
             return None
         found = self._way()
@@ -210,7 +197,7 @@ class ScaleUps:
         self._feed(ScaleUpRefused(*key, Answer(status, reason, words)))
 
     async def _create(self, key: Key, via: Via, resource: Resource, made: Made) -> None:
-        async with self._turn(key):
+        async with self._removal.turn(key):
             self.book.silent.add(key)
             try:
                 for body in made.templates:
@@ -219,8 +206,7 @@ class ScaleUps:
                     self.book.seen(via, await self._ensure(resource, body))
             except KubeError as error:
                 if isinstance(error, OutcomeUnknown):
-                    until = self._client.clock.monotonic() + COMMIT_GRACE / SECOND
-                    self._unanswered[key] = until
+                    self._removal.note_unanswered(key)
                 self._feed(ScaleUpRefused(*key, answer_of(error)))
                 return  # what was made stays silent until the rest is made, or all is withdrawn
             self.book.silent.discard(key)
@@ -248,58 +234,8 @@ class ScaleUps:
         if not is_leaving and content == labels.labels_of(body)[labels.SCALE_UP_CONTENT]:
             return live
         if not is_leaving:
-            await self._delete(resource, live)
+            await self._removal.delete(resource, live)
         raise ApiError(409, "Conflict", f"{title} of an earlier request is being deleted")
-
-    # -- withdrawal ----------------------------------------------------------------------------
-
-    def _begin_to_withdraw(self, command: WithdrawScaleUp) -> Job | None:
-        """The job that deletes a request; None while one is under way."""
-        key = command.uid, command.attempt
-        if key in self._withdrawn:
-            return None
-        self._withdrawn.add(key)
-        return partial(self._withdraw, key)
-
-    async def _withdraw(self, key: Key) -> None:
-        """Delete a request. What is left after that is deleted by a task that takes no turn of
-        writes while it waits."""
-        if await self._is_left(key):
-            self._spawn(self._withdraw_rest(key))
-
-    async def _withdraw_rest(self, key: Key) -> None:
-        backoff = Backoff(self._client.clock, self._client.rng, AGAIN)
-        await self._client.clock.sleep(backoff.delay())
-        while await self._is_left(key):
-            await self._client.clock.sleep(backoff.delay())
-
-    async def _is_left(self, key: Key) -> bool:
-        """Delete what there is of a request; whether something may be left."""
-        async with self._turn(key):
-            try:
-                if await self._delete_all(key) and await self._delete_all(key):
-                    return True
-            except KubeError as error:
-                _log.warning("a scale-up request cannot be deleted key=%s error=%s", key, error)
-                return True
-            if self._client.clock.monotonic() < self._unanswered.get(key, 0):
-                return True  # what was not answered may come yet
-            self._unanswered.pop(key, None)
-            self._withdrawn.discard(key)
-            self.book.deleted(key)
-            return False
-
-    async def _delete_all(self, key: Key) -> int:
-        """Delete all that a live list shows of a request, what it refers to last. Returns how many
-        objects that were."""
-        count = 0
-        for resource in self._resources():
-            for namespace in self._where(key):
-                for one in await self._list(resource, namespace, key[0]):
-                    if asked_by(one) == key:
-                        count += 1
-                        await self._delete(resource, one)
-        return count
 
     def _resources(self) -> Iterator[Resource]:
         if self.has_placeholders:
@@ -308,54 +244,7 @@ class ScaleUps:
         yield from (one for one in map(self._served, self.kinds) if one is not None)
         yield POD_TEMPLATES
 
-    def _where(self, key: Key) -> Sequence[str | None]:
-        """The namespaces in which a request may have objects."""
-        seat = self._mirror.get(key[0])
-        if seat is not None:
-            return (seat.workload.namespace,)
-        known = {one.namespace for one in self.book.objects(key)}
-        return sorted(known) or self._namespaces
-
-    async def _list(self, resource: Resource, namespace: str | None, uid: str) -> list[Json]:
-        selector = f"{labels.SCALE_UP_UID}={uid}" if uid else labels.SCALE_UP_UID
-        selection = Selection(namespace, selector, metadata_only=True)
-        try:
-            return (await self._client.list_all(resource, selection))[0]
-        except ApiError as error:
-            if error.not_found:
-                return []  # the kind itself is gone, and so are its objects
-            raise
-
-    async def _delete(self, resource: Resource, obj: Json) -> None:
-        metadata = obj["metadata"]
-        if "deletionTimestamp" in metadata and resource is not PODS:
-            return
-        options = DeleteOptions(uid=metadata["uid"])
-        try:
-            await self._client.delete(resource, metadata["namespace"], metadata["name"], options)
-        except ApiError as error:
-            if not (error.not_found or error.conflict):
-                raise
-
-    # -- what an earlier leader left -------------------------------------------------------------
-
     async def sweep(self) -> None:
         """Delete PodTemplates without a request: an earlier leader ended between the two."""
-        if self.has_placeholders:
-            return
-        try:
-            for namespace in self._namespaces:
-                for one in await self._list(POD_TEMPLATES, namespace, ""):
-                    await self._sweep(one)
-        except KubeError as error:
-            _log.warning("PodTemplates of scale-up requests cannot be listed error=%s", error)
-
-    async def _sweep(self, template: Json) -> None:
-        key = asked_by(template)
-        async with self._turn(key):
-            if key[0] and key not in self.book and key not in self._withdrawn:
-                await self._delete(POD_TEMPLATES, template)
-
-    def _turn(self, key: Key) -> asyncio.Lock:
-        """What is done about one AppWrapper is done one after the other."""
-        return self._turns.setdefault(key[0], asyncio.Lock())
+        if not self.has_placeholders:
+            await self._removal.sweep()

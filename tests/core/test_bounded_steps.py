@@ -31,7 +31,7 @@ from tests.core.racks import close, rack
 
 CALLS_MAX = 400_000
 CALLS_MAX_OF_MANY_SETS = 1_000_000
-"""Known, and to be mended: to search victims for a gang of 30 pod sets takes so many."""
+"""To be mended: the search for victims of a gang of 30 pod sets takes so many."""
 EXAMPLES = 400 if SOAK else 8
 NODES_MAX = 500
 RACKS = 512

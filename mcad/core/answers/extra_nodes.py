@@ -45,9 +45,9 @@ def _like(run: DryRun, uid: str, refusal: Refusal, node: Node) -> Iterator[Remed
 
 def _smallest(run: DryRun, uid: str, node: Node, least: int) -> int | None:
     """The smallest number of nodes that suffices, from ``least`` on; None if none of the first few
-    does. More may serve another AppWrapper instead, so no number is left out. If so few of many
-    AppWrappers ahead start on the least number that there is no work left for enough numbers, no
-    other is tried."""
+    does. More nodes may serve another AppWrapper instead, so each number is tried. If few of many
+    AppWrappers ahead start on the least number, the work of the question does not suffice for the
+    number that would serve all of them, and no other is tried."""
     last, before = least + NUMBERS_TRIED - 1, run.left
     for count in range(least, min(last, NODES_MAX) + 1):
         with run.tried(AddNodes(node, count)) as started:

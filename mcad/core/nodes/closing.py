@@ -1,8 +1,8 @@
-"""Nodes that take no pods though they are ready: those that an autoscaler has just added, and those
-that it is about to remove.
+"""Nodes that take no pods though they are ready: an autoscaler has just added them, or is about to
+remove them.
 
-Their taints say so. Pods that tolerate every taint, and taints that only weigh, make no difference:
-a pod on such a node does not start yet, or is evicted soon.
+Their taints say so, also to pods that tolerate every taint, and also with the effect
+PreferNoSchedule: a pod on such a node does not start yet, or is evicted soon.
 """
 
 from __future__ import annotations

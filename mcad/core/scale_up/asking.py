@@ -1,8 +1,8 @@
 """Which AppWrappers ask an autoscaler for nodes (core R13).
 
-Those that would be dispatched but for nodes, in the order of the line: quota, holds and pauses are
-judged first. An AppWrapper does not ask if declared or expected ends let it start sooner than nodes
-come, nor while victims for it may be found.
+An AppWrapper asks if only nodes keep it from being dispatched: quota, holds and pauses are judged
+first. AppWrappers ask in the order of the line. An AppWrapper does not ask if declared or expected
+ends let it start sooner than nodes come, nor while victims for it may be found.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def may_be_ended_by_nodes(refusal: Refusal | None) -> bool:
 
 
 def look(cluster: Cluster) -> None:
-    """Let the first in line that nodes are missing for ask, as many as may wait at a time."""
+    """Let the first AppWrappers that lack nodes ask, as many as may wait at a time."""
     if not (cluster.scale_ups.served and (len(cluster.waiting.queue) or cluster.reservations)):
         return
     free = cluster.settings.scale_up_concurrent - len(keep.owners(cluster))
@@ -72,9 +72,9 @@ def look(cluster: Cluster) -> None:
 
 
 def _candidates(cluster: Cluster) -> Iterator[tuple[Entry, Planned | None]]:
-    """The AppWrappers whose wait new nodes may end, in the order of the line, with the last search
-    for victims; None if there is none, because they would not fit without any other. Owners of
-    reservations that wait for ends were first in line."""
+    """The AppWrappers that may start on new nodes, in the order of the line, each with the last
+    search for its victims; None if there was none, because it would not fit on an empty cluster.
+    Owners of reservations that wait for ends come first: they were first in line."""
     for owner in list(cluster.reservations.values()):
         if owner.reserved.reason in _BY_ENDS and _is_due(cluster, owner):
             yield owner, Planned(owner.planned_at, owner.uid)
@@ -101,7 +101,7 @@ def _is_due(cluster: Cluster, entry: Entry) -> bool:
 
 
 def _refused(cluster: Cluster) -> list[EquivalenceClass]:
-    """The classes that nodes are missing for, in the order of their heads."""
+    """The classes that lack nodes, in the order of their heads."""
     waiting = cluster.waiting
     refused = [
         one

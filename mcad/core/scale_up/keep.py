@@ -68,8 +68,8 @@ def resume(cluster: Cluster) -> None:
 
 
 def owners(cluster: Cluster) -> list[Entry]:
-    """The AppWrappers that wait for nodes, the oldest reservation first; those whose nodes are
-    said to be there come before the others."""
+    """The AppWrappers that wait for nodes, the oldest reservation first; an AppWrapper with a
+    provisioned request comes before all others."""
     found = [one for one in cluster.reservations.values() if _scales_up(one)]
     return sorted(found, key=lambda one: (not _is_provisioned(cluster, one), one.reserved.since))
 
@@ -189,8 +189,8 @@ def _place(cluster: Cluster, entry: Entry, plan: Plan) -> None:
 
 
 def _instead_of_others(cluster: Cluster, entry: Entry) -> Plan | None:
-    """Where the AppWrapper goes, whose nodes are there, on nodes that an AppWrapper holds whose
-    own nodes are not: of nodes that are equal, it may have got the wrong ones."""
+    """Where an AppWrapper with a provisioned request goes if it takes the nodes of AppWrappers
+    without one: new nodes are equal, so the other may have got the nodes that came for it."""
     lifted = [one.uid for one in owners(cluster) if not _is_provisioned(cluster, one)]
     snapshot = release_set.what_if(cluster, entry, (entry.uid, *lifted))
     plan = release_set.place(cluster, snapshot) if lifted else None
@@ -249,8 +249,8 @@ def _is_too_small(cluster: Cluster, entry: Entry, request: ScaleUpRequest) -> bo
 
 
 def _is_overdue(cluster: Cluster, entry: Entry, request: ScaleUpRequest) -> bool:
-    """Whether the nodes, which the autoscaler has ordered, should have been there for long, and
-    pods lack a place: other pods took room that it had counted on."""
+    """Whether pods lack a place long after the autoscaler ordered the nodes: other pods took room
+    that the autoscaler had counted on."""
     if request.state is not ScaleUpState.PROVISIONED:
         return False
     due = request.provisioned_at + max(SCALE_UP_OVERDUE, 2 * cluster.scale_ups.usual)
