@@ -16,7 +16,7 @@ BEGIN_EVERY = 4  # of so many jobs one may begin, or large gangs would keep all 
 MOMENT_S = 5.0  # a short attempt is over by then, also where the server is slow
 LOOKS = 5  # whether the lane is still busy
 LOOK_S = MOMENT_S / LOOKS
-CALM = 2  # such looks in a row end the moment: under load a lane is not busy for a blink
+CALM = 2  # such looks in a row end the wait: also under load a lane is not busy now and then
 BUSY = 8  # jobs of a lane, under way or waiting; the server has others to answer as well
 
 

@@ -32,7 +32,7 @@ from mcad.cli.pages.colours import PLAIN
 from mcad.client.errors import McadError
 from mcad.kube.port import Request, Response
 from mcad.sim.clock import VirtualClock, run_virtually
-from tests.cli.embedded import Embedded
+from tests.cli.embedded import Embedded, wait_for
 
 MCAD = (sys.executable, "-m", "mcad")
 CLI = (*MCAD, "demo")
@@ -196,6 +196,7 @@ def test_the_embedded_cluster_forwards_to_the_dispatcher(tmp_path: Path) -> None
             return await real(request)
 
         cluster.on_loop(lambda one: one.registry.aggregated.update({VISIBILITY_GROUP: counted}))
+        wait_for(lambda: cluster.mcad("capacity").exit_code == 0, "the dispatcher answers")
         said = cluster.mcad("capacity")
         assert (said.exit_code, said.stderr) == (0, "")
         assert f"{root}/v1beta1/capacityreports/cluster" in forwarded
