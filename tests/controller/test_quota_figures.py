@@ -214,8 +214,8 @@ def states(seed: int) -> Iterator[Bench]:
 
 def _lend_all(made: Bench, borrower: str, owner: str) -> None:
     """One team uses the whole tree; then another asks for a part of its share."""
-    for number in range(sum(TEAMS.values()) // 2000):
-        made.submit(of(borrower, f"lent{number}", 2000))
+    for one in range(sum(TEAMS.values()) // 2000):
+        made.submit(of(borrower, f"lent{one}", 2000))
     made.settle()
     _bind(made, lambda: 60)
     made.submit(of(owner, "owned", 2500))

@@ -80,6 +80,12 @@ KnownChoices = dict[int, tuple[tuple[Free, tuple[int, ...]], list[_Choice]]]
 between which most nodes do not change."""
 
 
+def is_searchable(needs: Sequence[Need]) -> bool:
+    """Whether the states that a search would have to tell apart are few enough."""
+    counts = [need.replicas + 1 for need in needs]
+    return prod(counts) // max(counts) <= EXACT_STATES_MAX
+
+
 def exact(
     needs: Sequence[Need],
     places: Sequence[Place],
@@ -87,11 +93,10 @@ def exact(
     budget: int,
     known: KnownChoices | None = None,
 ) -> Verdict:
-    """Whether all needs can be placed together, within ``budget`` steps. ``names`` are the
-    resources of the places in their order, including all that the pods request."""
+    """Whether all needs, which are searchable, can be placed together, within ``budget`` steps.
+    ``names`` are the resources of the places in their order, including all that the pods request.
+    """
     search = _Search(needs, names, budget, {} if known is None else known)
-    if search.states > EXACT_STATES_MAX:
-        return Verdict(None, decided=False, work=0)
     try:
         plan = search.run(places)
     except _BudgetSpentError:
@@ -112,7 +117,6 @@ class _Search:
         self._others_at = [n for n in range(len(needs)) if n != self._main_at]
         self._main = needs[self._main_at]
         self._others = [needs[n] for n in self._others_at]
-        self.states = prod(need.replicas + 1 for need in self._others)
         self._budget = budget
         self._known = known
         self._asks = [_asks(need, names) for need in needs]

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mcad.core.fit.exact import KnownChoices, Need, Place, exact
+from mcad.core.fit.exact import KnownChoices, Need, Place, exact, is_searchable
 from mcad.core.fit.prospect import Draft, Prospect
 from mcad.core.nodes.columns import Amounts, Columns, Mask, Slots, take_slots
 from mcad.core.nodes.pod_class import PodClass
 from mcad.core.state.model import Resources
 from mcad.core.state.records import Struct, replace
-from mcad.core.state.work_bounds import EXACT_WORK_MAX, ROWS_PER_STEP
+from mcad.core.state.work_bounds import EXACT_WORK_MAX, PART_STEPS, ROWS_PER_STEP
 
 
 class Nodes:
@@ -115,6 +115,11 @@ def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, in
     return Packing(plan, work=work)
 
 
+def greedy_work(parts: int, rows: int) -> int:
+    """The work of placing so many parts on so many rows by greed."""
+    return parts * (PART_STEPS + rows // ROWS_PER_STEP)
+
+
 def part_that_fits(prospect: Prospect, nodes: Nodes, weights: Mapping[str, int]) -> Draft:
     """Where pods of a gang go that does not fit as a whole, large pods first; exact for one set."""
     names = sorted({name for part in prospect.parts for name, _ in part.pods.request})
@@ -181,18 +186,17 @@ def _together(
 ) -> tuple[Packing, _Trial]:
     """Place a group; returns also the room that is left."""
     tries = (True, False) if trial.nodes.most_first else (False,)
-    first: Packing | None = None
-    for most_first in tries:
+    for number, most_first in enumerate(tries):
+        work = number * greedy_work(len(group), trial.columns.rows)
         fork = trial.fork(names) if len(group) > 1 else trial
         outcome = _greedy(group, fork, most_first=most_first)
         if outcome.plan is not None or len(group) == 1:
-            return outcome, fork  # for identical pods greed is exact
-        first = first or outcome
-    if budget <= 0:
-        return Packing(decided=False), trial
+            return replace(outcome, work=work), fork  # for identical pods greed is exact
+    if budget <= work or not is_searchable(group):
+        return Packing(decided=False, work=work), trial
     places = _places(group, trial, names)
-    work = len(places) // ROWS_PER_STEP
-    most = min(budget, EXACT_WORK_MAX)
+    work += len(places) // ROWS_PER_STEP
+    most = min(budget - work, EXACT_WORK_MAX)
     verdict = exact(group, places, names, most, trial.nodes.known_choices)
     fork = trial.fork(names)
     for need in group if verdict.plan else ():

@@ -180,17 +180,18 @@ class Columns(Packed):
         """How many such pods fit into each of these rows, at most ``cap``. The request names the
         scarcest resource first. The division is one of integers, so it is exact. Most rows of a
         full cluster have no room, so a cheaper comparison comes first."""
-        (name, n), *others = request
-        fits = among & (self.column(name) >= n)
-        for other, m in others:
-            fits &= self.column(other) >= m
+        asked = [(self.column(name), n) for name, n in request]
+        fits = among
+        for column, n in asked:
+            fits = fits & (column >= n)
         rows = fits.nonzero()[0]
         if not len(rows):
             return Slots(rows, rows, rows)
-        free = self.column(name)[rows]
+        (scarcest, n), *others = asked
+        free = scarcest[rows]
         pods = free // n
-        for other, m in others:
-            np.minimum(pods, self.column(other)[rows] // m, out=pods)
+        for column, m in others:
+            np.minimum(pods, column[rows] // m, out=pods)
         return Slots(rows, np.minimum(pods, cap, out=pods) if cap < UNBOUNDED else pods, free)
 
     def to_lend(self, name: str, rows: Mask) -> int:
@@ -209,13 +210,14 @@ def take_slots(slots: Slots, pods: int, *, most_first: bool) -> Slots:
     the row with the least free amount comes first, so that large gaps stay (best fit). Each row has
     a slot, so as many rows as slots suffice."""
     order = _first_in_order(slots, pods, most_first=most_first)
-    rows, here, free = (each[order] for each in slots)
-    upto = int(np.searchsorted(np.cumsum(here), pods)) + 1
-    rows, here = rows[:upto], here[:upto]
-    over = int(here.sum()) - pods
-    if over > 0:
+    here = slots.pods[order]
+    taken = here.cumsum()
+    upto = int(taken.searchsorted(pods)) + 1
+    here = here[:upto]
+    if len(here) and (over := int(taken[len(here) - 1]) - pods) > 0:
         here[-1] -= over
-    return Slots(rows, here, free[:upto])
+    order = order[:upto]
+    return Slots(slots.rows[order], here, slots.free[order])
 
 
 _ROW_BITS, _FREE_BITS = 17, 30
@@ -225,15 +227,16 @@ _PODS_MAX = (1 << 15) - 1  # the rest of 62 bits
 def _first_in_order(slots: Slots, count: int, *, most_first: bool) -> NDArray[np.int64]:
     """The first rows, at least ``count``, in the order of slots, then of free amount, then of
     number. All three are one integer: sorting integers takes a tenth of the time."""
-    pods = slots.pods
-    if len(pods) <= 1:
-        return np.arange(len(pods))
-    if len(pods) > 1 << _ROW_BITS or pods.max() > _PODS_MAX:
+    pods, rows = slots.pods, len(slots.pods)
+    if rows <= 1:
+        return np.arange(rows)
+    if rows > 1 << _ROW_BITS or np.maximum.reduce(pods) > _PODS_MAX:
         return np.lexsort((slots.free, -pods if most_first else pods))
-    too_long = max(0, int(slots.free.max()).bit_length() - _FREE_BITS)
+    too_long = int(np.maximum.reduce(slots.free)).bit_length() - _FREE_BITS
     keys = (_PODS_MAX - pods if most_first else pods) << _FREE_BITS
-    keys = (keys | slots.free >> too_long) << _ROW_BITS | np.arange(len(pods))
-    if 0 < count < len(keys):
+    keys = (keys | (slots.free >> too_long if too_long > 0 else slots.free)) << _ROW_BITS
+    keys |= np.arange(rows)
+    if 0 < count < rows:
         keys.partition(count - 1)
         keys = keys[:count]
     keys.sort()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mcad.core.fit.greedy import Nodes, as_many_as_fit, pack, part_that_fits
+from mcad.core.fit.greedy import Nodes, as_many_as_fit, greedy_work, pack, part_that_fits
 from mcad.core.fit.prospect import Draft, Prospect
 from mcad.core.nodes.columns import UNBOUNDED, Columns, Mask
 from mcad.core.nodes.ledger import Ledger, Plan
 from mcad.core.nodes.resources import Books, book
 from mcad.core.state.model import Resources
-from mcad.core.state.work_bounds import ROWS_PER_STEP, WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX
+from mcad.core.state.work_bounds import WHAT_IF_SEARCH_MAX, WHAT_IF_WORK_MAX
 
 
 class _Wanted(NamedTuple):
@@ -124,7 +124,7 @@ class Way:
 
     def partial(self) -> Plan:
         """Where pods of the gang would go if not all of them need a place."""
-        self.steps += self.parts * self._ledger.size // ROWS_PER_STEP
+        self.steps += greedy_work(self.parts, self._ledger.size)
         weights = self._ledger.allocatable
         return self._prospect.plan(part_that_fits(self._prospect, self._nodes, weights))
 
@@ -177,7 +177,7 @@ class Way:
         if self._in_vain or budget <= 0:
             return None
         outcome = pack(self._prospect, self._nodes, budget, self._ledger.allocatable)
-        work = outcome.work + self.parts * self._ledger.size // ROWS_PER_STEP
+        work = outcome.work + greedy_work(self.parts, self._ledger.size)
         self.steps += work
         if self.is_exact:
             return outcome.plan

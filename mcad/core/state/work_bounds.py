@@ -7,7 +7,7 @@ VERDICT_STEPS = 20
 """The work of a verdict, besides further parts and the nodes it looks at."""
 
 PART_STEPS = 5
-"""The work of each further part of a gang in a verdict."""
+"""The work of each further part of a gang in a verdict, or of each part that greed places."""
 
 DOMAINS_MAX = 512
 """Topology domains of one level with slots enough that are tried in one verdict, each as a shape of

@@ -8,7 +8,6 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from mcad.core.capacity import Capacity
-from mcad.core.fit import exact as exact_search
 from mcad.core.fit.exact import KnownChoices, Need, Place, Verdict, exact
 from mcad.core.nodes.columns import slots
 from mcad.core.nodes.ledger import Row
@@ -109,14 +108,6 @@ def test_the_budget_is_counted_and_never_exceeded_by_much() -> None:
 
     assert unbounded.decided
     assert search(nodes, sets, unbounded.work).decided
-
-
-def test_too_many_states_are_not_even_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    sets = (pods(3, "1"), pods(3, "2", item=1), pods(9, "3", item=2))
-    monkeypatch.setattr(exact_search, "EXACT_STATES_MAX", 15)
-    assert search([node("a", "99")], sets) == Verdict(None, decided=False, work=0)
-    monkeypatch.setattr(exact_search, "EXACT_STATES_MAX", 16)
-    assert search([node("a", "99")], sets).plan is not None
 
 
 @pytest.mark.parametrize("free", ["8", "11"])

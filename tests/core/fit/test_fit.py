@@ -1,9 +1,11 @@
 """Verdicts: what fits, why something does not, with which figures, and what is remembered."""
 
+from unittest import mock
+
 import pytest
 
 from mcad.core.capacity import Capacity
-from mcad.core.fit import fit, greedy
+from mcad.core.fit import exact, fit, greedy
 from mcad.core.nodes import pod_class
 from mcad.core.state.model import Node, PodSet
 from mcad.core.state.refusal import Shortage
@@ -376,6 +378,16 @@ def test_a_search_beyond_its_budget_is_undecided_and_said_so(
     monkeypatch.setattr(fit, "EXACT_WORK_MAX", 3)
     found = refused(cluster(node("a", "5"), node("b", "5")), pods(2, "3"), pods(1, "4", item=1))
     assert (found.reason, found.item) == (KIND.UNDECIDED, -1)
+
+
+@pytest.mark.parametrize(("states", "kind"), [(1, KIND.UNDECIDED), (2, KIND.FRAGMENTED)])
+def test_a_search_of_too_many_states_is_not_even_begun(
+    monkeypatch: pytest.MonkeyPatch, states: int, kind: WaitingReason
+) -> None:
+    monkeypatch.setattr(exact, "EXACT_STATES_MAX", states)
+    with mock.patch.object(greedy, "_places", wraps=greedy._places) as places:
+        found = refused(cluster(node("a", "5"), node("b", "5")), pods(2, "3"), pods(1, "4", item=1))
+    assert (found.reason, places.call_count) == (kind, states - 1)
 
 
 def test_what_the_budget_of_a_pass_did_not_suffice_for_is_asked_again_in_the_next(
