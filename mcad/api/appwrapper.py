@@ -27,7 +27,7 @@ from mcad.api.items import (
     locate,
     read_item,
 )
-from mcad.api.labels import CONTROLLERS, PRIORITY_CLASS
+from mcad.api.labels import CONTROLLERS, FINALIZER, PRIORITY_CLASS
 from mcad.api.located_fields import clamp_count, clamp_priority, count_fault, describe, join
 from mcad.api.models import AppWrapperSpec, Component, GenericItem, Wire
 from mcad.api.podsets import DeclaredPods, DeclaredSet
@@ -68,6 +68,9 @@ MAX_POD_SETS_ALL = 512
 
 MAX_SLOPE = 1_000_000
 _SLOPE_UNIT = 1_000_000
+
+FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+"""The garbage collector's own finalizers."""
 
 
 class Parsed(Struct, frozen=True):
@@ -200,6 +203,7 @@ def _to_workload(
         managed=not model.managed_by or model.managed_by in CONTROLLERS,
         deleting="deletionTimestamp" in meta,
         cascade=_cascade(meta),
+        kept_by=_kept_by(meta),
         problem=spec.problems[0] if spec.problems else None,
         quota=spec.quota,
         warnings=tuple(spec.warnings),
@@ -210,9 +214,18 @@ def _to_workload(
 def _cascade(meta: Map) -> Cascade:
     """How the garbage collector will delete the objects, from its own two finalizers."""
     finalizers = as_list(meta.get("finalizers"))
-    if "orphan" in finalizers:
+    if ORPHAN in finalizers:
         return Cascade.ORPHAN
-    return Cascade.FOREGROUND if "foregroundDeletion" in finalizers else Cascade.BACKGROUND
+    return Cascade.FOREGROUND if FOREGROUND in finalizers else Cascade.BACKGROUND
+
+
+def _kept_by(meta: Map) -> str:
+    """The first finalizer that keeps a deleted AppWrapper after its objects. While these are being
+    orphaned nothing does, nor does upstream's, which the dispatcher removes."""
+    finalizers = [as_text(one) for one in as_list(meta.get("finalizers"))]
+    if "deletionTimestamp" not in meta or ORPHAN in finalizers:
+        return ""
+    return next((one for one in finalizers if one not in (FOREGROUND, FINALIZER)), "")
 
 
 def _slope(value: float) -> int:

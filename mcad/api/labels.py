@@ -42,6 +42,9 @@ SCALE_UP_GROUP = f"{GROUP}/scale-up-group"
 ask, a hash of what is asked, of how many objects the request consists, and the pods that have to be
 in one topology domain."""
 
+FINALIZER = f"{GROUP}/finalizer"
+"""The finalizer that the upstream controller sets on every AppWrapper that it starts."""
+
 LEGACY_APPWRAPPER = "appwrapper.mcad.ibm.com"
 LEGACY_RESOURCE = "resourceName"
 """MCAD's labels, kept for selectors of users; the dispatcher does not read them."""

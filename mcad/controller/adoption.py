@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from mcad.api.labels import CONTROLLERS, GROUP
+from mcad.api.labels import CONTROLLERS, FINALIZER
 from mcad.api.wire import as_list, as_map, dig
 from mcad.core.state.reasons import EventReason
 from mcad.kube.client import Client
@@ -22,9 +22,6 @@ from mcad.kube.recorder import Recorder, Regarding
 
 Json = dict[str, Any]
 _log = logging.getLogger(__name__)
-
-FINALIZER = f"{GROUP}/finalizer"
-"""The finalizer that the upstream controller sets on every AppWrapper that it starts."""
 
 WIDTH = 4  # concurrent patches: there may be thousands of AppWrappers, and nothing waits for them
 RETRY_MAX_S = 60.0

@@ -163,6 +163,23 @@ def test_what_its_deletion_does_to_its_objects(finalizers: Any, cascade: Cascade
     assert accepted(aw).workload.cascade is cascade
 
 
+@pytest.mark.parametrize(
+    ("finalizers", "keeper"),
+    [
+        (["foregroundDeletion"], ""),
+        (["workload.codeflare.dev/finalizer"], ""),
+        (["example.com/mine", "orphan"], ""),
+        (["foregroundDeletion", "example.com/mine", "example.com/other"], "example.com/mine"),
+    ],
+)
+def test_what_keeps_it_after_its_deletion(finalizers: list[str], keeper: str) -> None:
+    aw = v1beta1(pod())
+    aw["metadata"]["finalizers"] = finalizers
+    assert accepted(aw).workload.kept_by == ""
+    aw["metadata"]["deletionTimestamp"] = "2023-07-21T11:18:27Z"
+    assert accepted(aw).workload.kept_by == keeper
+
+
 def test_a_generated_name_stays_the_same_for_ever() -> None:
     thing = pod()
     thing["metadata"] = {"generateName": "worker-"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcad.controller.adoption import FINALIZER
+from mcad.api.labels import FINALIZER
 from tests.chart.cluster import generic
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.support import (

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from mcad.controller.adoption import FINALIZER, Adoption
+from mcad.api.labels import FINALIZER
+from mcad.controller.adoption import Adoption
 from mcad.kube.client import Client
 from mcad.kube.recorder import Recorder, Reporter
 from tests.controller.clock import LoopClock

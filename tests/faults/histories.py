@@ -104,7 +104,12 @@ class History:
     def delete(self, name: str, _: str) -> None:
         cascade = self.rng.choice(("Background", "Background", "Foreground", "Orphan"))
         self.is_disturbed |= cascade == "Orphan"
+        is_kept = self.rng.random() < 0.25
+        if is_kept:
+            self._finalizers(name, KEEP, 0.0)
         self.then(f"delete {name} {cascade}", delete(name, cascade=cascade))
+        if is_kept:
+            self._finalizers(name, None, 150.0)
 
     def rob(self, _: str, item: str) -> None:
         kind, self.is_robbed = self.rng.choice(KINDS), True
@@ -113,8 +118,13 @@ class History:
     def keep(self, _: str, item: str) -> None:
         kind = self.rng.choice(KINDS)
         for finalizers, later in ((KEEP, 0.0), (None, 150.0)):
-            patch = {"metadata": {"finalizers": finalizers}}
-            self.then(f"{kind.kind} {item} {patch}", edit(item, patch, kind), later)
+            self._finalizers(item, finalizers, later, kind)
+
+    def _finalizers(
+        self, name: str, finalizers: list[str] | None, later: float, kind: Resource = APPWRAPPERS
+    ) -> None:
+        patch = {"metadata": {"finalizers": finalizers}}
+        self.then(f"{kind.kind} {name} {patch}", edit(name, patch, kind), later)
 
     def intrude(self, name: str, item: str) -> None:
         self.is_disturbed = True

@@ -97,6 +97,9 @@ def _belongs_to(pod: Json, uid: str) -> bool:
     return bool(pod["metadata"].get("labels", {}).get(APPWRAPPER_UID) == uid)
 
 
+_WISHED = (WaitingReason.SUSPENDED, WaitingReason.DELETED)
+
+
 def _waits_in_vain(
     core: Cluster, entry: Entry, objects: Objects, names: set[tuple[str, str]], *, fits: bool
 ) -> Iterator[str]:
@@ -105,12 +108,14 @@ def _waits_in_vain(
         core.waiting.queue.refusal_of(entry),
         entry.wait.hold.reason if entry.wait.hold else "",
     )
-    if (reason == WaitingReason.SUSPENDED) != entry.workload.suspended:
+    due = WaitingReason.SUSPENDED if entry.workload.suspended else ""
+    due = WaitingReason.DELETED if entry.workload.deleting else due
+    if (reason if reason in _WISHED else "") != due:
         yield f"{entry.title} is held: {reason}"
     if reason == WaitingReason.WAITING_FOR_NAME:
         if not any((item.ref.resource, item.ref.name) in names for item in entry.workload.items):
             yield f"{entry.title} waits for a name that is free"
-    elif reason and reason != WaitingReason.SUSPENDED:
+    elif reason and not due:
         yield f"{entry.title} is held: {reason}"
     wanted = sum(one.replicas for one in entry.workload.sets)
     if not reason and (refusal is None or not refusal.reason.lets_others_first):

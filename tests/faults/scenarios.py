@@ -275,6 +275,18 @@ KEPT = Scenario(
     ends={"a": "Pending", "b": "Running"},
 )
 
+OUTLIVES = Scenario(
+    "a user's finalizer keeps a deleted AppWrapper, and what runs of it is taken back",
+    cpus=(1,),
+    acts=(
+        (0.0, create(components("a", config_map("a"), deployment("a", 1)))),
+        (1.0, create(generic("b", deployment("b", 1)))),
+        (20.0, edit("a", {"metadata": {"finalizers": ["example.com/keep"]}})),
+        (21.0, delete("a")),
+    ),
+    ends={"a": "Pending", "b": "Running"},
+)
+
 LINGERS = Scenario(
     "a user's finalizer keeps what a foreground deletion waits for, and force does not help",
     cpus=(1,),
@@ -578,6 +590,7 @@ SCENARIOS = (
     TWINS,
     CASCADES,
     KEPT,
+    OUTLIVES,
     LINGERS,
     RESET,
     LATE,

@@ -25,7 +25,6 @@ from mcad.core.state.model import DispatchPhase, DispatchRecord, Next
 from mcad.core.state.reasons import (
     RESUMING,
     RUNNABLE,
-    SUSPENDED_NOTE,
     ConditionType,
     EventReason,
     TeardownReason,
@@ -121,7 +120,9 @@ def intent_written(cluster: Cluster, entry: Entry) -> None:
 
 def continue_attempt(cluster: Cluster, entry: Entry) -> None:
     """Create the next item, or confirm if all exist."""
-    if entry.phase is not Phase.CREATING or entry.workload.deleting or judge(cluster, entry):
+    work = entry.workload
+    goes = work.deleting and not work.kept_by
+    if entry.phase is not Phase.CREATING or goes or judge(cluster, entry):
         return
     while entry.creation.cursor in entry.creation.created:
         entry.creation.cursor += 1
@@ -146,8 +147,8 @@ def judge(cluster: Cluster, entry: Entry) -> bool:
     progress is waited for: its answer leads here too."""
     if entry.creation.asked:
         return False
-    if entry.workload.suspended:
-        teardown.take_back(cluster, entry, TeardownReason.SUSPENDED, SUSPENDED_NOTE)
+    if entry.is_unwanted:
+        teardown.take_back_unwanted(cluster, entry)
     elif entry.workload.payload != entry.record.payload:
         note = "The spec changed during creation."
         teardown.take_back(cluster, entry, TeardownReason.SPEC_CHANGED, note)

@@ -30,6 +30,7 @@ from mcad.core.state.reasons import (
     AWAITING_HEAD_OF_LINE,
     CAME_TO_NOTHING,
     DELETION_COMPLETE,
+    SUSPENDED_NOTE,
     WAITING_FOR_REMAINS,
     ConditionType,
     EventReason,
@@ -53,7 +54,9 @@ _PAUSED: dict[str, WaitingReason] = {
 }
 """Reasons after which no event shows when another attempt is worth while: there is a pause."""
 
-_QUIET = frozenset({TeardownReason.MISSING_RIGHT, TeardownReason.SUCCESS_TTL})
+_QUIET = frozenset(
+    {TeardownReason.MISSING_RIGHT, TeardownReason.SUCCESS_TTL, TeardownReason.DELETED}
+)
 """Reasons of teardowns that are no warning: reported elsewhere (access.py), or expected."""
 
 _WISHED = frozenset({TeardownReason.SUSPENDED, TeardownReason.SPEC_CHANGED})
@@ -89,6 +92,18 @@ def take_back(
         entry.unset_condition(kind, cluster.now, reason=reason, message=message)
     cluster.move(entry, Signal.TAKE_BACK)
     cluster.settle(entry, Urgency.DISPATCH)
+
+
+def take_back_unwanted(cluster: Cluster, entry: Entry) -> None:
+    """Take back the attempt of an AppWrapper that is suspended, or that a finalizer keeps after its
+    deletion (M12): what runs would run on, and its state would say so for ever."""
+    reason, message = TeardownReason.SUSPENDED, SUSPENDED_NOTE
+    if keeper := entry.workload.kept_by:
+        reason, message = (
+            TeardownReason.DELETED,
+            f"It is deleted, and the finalizer {keeper} keeps it.",
+        )
+    take_back(cluster, entry, reason, message)
 
 
 def teardown_written(cluster: Cluster, entry: Entry) -> None:

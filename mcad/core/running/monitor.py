@@ -13,7 +13,6 @@ from mcad.core.state.bounds import JUDGE_STEPS, JUDGED_PER_PASS, POD_COUNTS_INTE
 from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.milestones import Milestone
-from mcad.core.state.reasons import SUSPENDED_NOTE, TeardownReason
 from mcad.core.state.timers import Timer
 from mcad.core.status import pod_counts
 
@@ -29,7 +28,7 @@ def judge(cluster: Cluster) -> None:
 
 
 def _judge(cluster: Cluster, entry: Entry) -> None:
-    if entry.workload.deleting:
+    if entry.workload.deleting and not entry.workload.kept_by:
         remains.linger(cluster, entry)
         return
     match entry.phase:
@@ -71,8 +70,8 @@ def _judge_running(cluster: Cluster, entry: Entry) -> None:
     said = (entry.conditions.copy(), entry.record)
     if completion.judge(cluster, entry):
         return
-    if entry.workload.suspended:
-        teardown.take_back(cluster, entry, TeardownReason.SUSPENDED, SUSPENDED_NOTE)
+    if entry.is_unwanted:
+        teardown.take_back_unwanted(cluster, entry)
         return
     looks, entry.run.ends_at = items.judge(cluster, entry), 0
     for rule in _ENDS:

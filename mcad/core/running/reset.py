@@ -52,7 +52,7 @@ def break_down(cluster: Cluster, entry: Entry, what: Breakdown) -> None:
 
 def fail(cluster: Cluster, entry: Entry, reason: TeardownReason, message: str) -> None:
     """Fail the AppWrapper; its objects are kept for a while if it asks for that."""
-    if not entry.workload.tolerance.deletion_on_failure_grace or entry.workload.suspended:
+    if not entry.workload.tolerance.deletion_on_failure_grace or entry.is_unwanted:
         teardown.take_back(cluster, entry, reason, message, Next.FAILED)
         return
     entry.end(DispatchPhase.KEEPING, cluster.now, reason, message, Next.FAILED)
@@ -62,10 +62,10 @@ def fail(cluster: Cluster, entry: Entry, reason: TeardownReason, message: str) -
 
 
 def keep(cluster: Cluster, entry: Entry) -> None:
-    """Keep a failed AppWrapper for inspection until the time is over or it is suspended."""
+    """Keep a failed AppWrapper for inspection until the time is over or it is unwanted."""
     record = entry.record
     until = record.entered + entry.workload.tolerance.deletion_on_failure_grace
-    if entry.workload.suspended or until <= cluster.now:
+    if entry.is_unwanted or until <= cluster.now:
         reason = TeardownReason(record.reason)
         teardown.take_back(cluster, entry, reason, record.message, Next.FAILED)
     else:
@@ -83,11 +83,11 @@ def settled(cluster: Cluster, entry: Entry) -> None:
 
 
 def pause(cluster: Cluster, entry: Entry) -> None:
-    """Wait for the next attempt; if it was suspended or edited meanwhile, give up its room."""
-    if entry.workload.deleting:
+    """Wait for the next attempt; if it is unwanted or was edited meanwhile, give up its room."""
+    if entry.workload.deleting and not entry.workload.kept_by:
         return
     until = entry.record.entered + entry.workload.tolerance.retry_pause
-    if entry.workload.suspended or entry.edited is not None:
+    if entry.is_unwanted or entry.edited is not None:
         give_up_room(cluster, entry)
     elif cluster.now < until:
         cluster.agenda.set_timer(entry, Timer.PAUSE, until)

@@ -421,9 +421,15 @@ class Entry:
         return self.phase in TEARING_DOWN and self.record.next is Next.RESET
 
     @property
+    def is_unwanted(self) -> bool:
+        """Whether no attempt of it may stand: it is suspended, or deleted and kept."""
+        return self.workload.suspended or bool(self.workload.kept_by)
+
+    @property
     def lingers(self) -> bool:
         """Whether it is deleted after its objects, and may have some (foreground deletion)."""
-        if not self.workload.deleting or self.workload.cascade is not Cascade.FOREGROUND:
+        work = self.workload
+        if not work.deleting or work.kept_by or work.cascade is not Cascade.FOREGROUND:
             return False
         return self.phase in RETAINING and self.phase not in LEFT_ALONE
 

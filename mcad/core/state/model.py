@@ -403,6 +403,7 @@ class Workload(Struct, frozen=True):
     managed: bool = True  # else spec.managedBy names another controller; only its pods count
     deleting: bool = False
     cascade: Cascade = Cascade.BACKGROUND  # matters once it is ``deleting``
+    kept_by: str = ""  # the finalizer that keeps it although it is ``deleting``
     problem: Problem | None = None  # it is refused until its manifest changes
     # Its labels, if quotas count: the value of a key with a tree's name is the leaf there.
     quota: tuple[tuple[str, str], ...] = ()
