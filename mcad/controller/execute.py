@@ -113,7 +113,8 @@ class Executor:
         self._shell = shell
         self._dispatches = Lane(DISPATCH_WIDTH, sleep=client.clock.sleep)
         self._reports = Lane(REPORT_WIDTH, before=self._dispatches)
-        recorder.is_busy = lambda: self._dispatches.is_busy
+        # An Event costs as much as a write that a dispatch waits for, and tells of nothing lasting.
+        recorder.is_busy = lambda: self._dispatches.jobs > 1
         self.lanes = {"dispatch": self._dispatches, "report": self._reports}
         self._warnings = PodWarnings(client)
         self._statuses = StatusWriter(

@@ -65,9 +65,14 @@ class Lane:
         return len(self._running)
 
     @property
+    def jobs(self) -> int:
+        """Number of jobs under way or waiting."""
+        return self.running + self.waiting
+
+    @property
     def is_busy(self) -> bool:
         """Whether jobs queue up, here or in the server."""
-        return self.running + self.waiting >= BUSY
+        return self.jobs >= BUSY
 
     def submit(self, job: Job, *, begins: bool = False) -> None:
         """Start the job in its turn; a closed lane ignores it. ``begins``: nothing is under way

@@ -119,8 +119,8 @@ class Rig:
             ),
         )
         self.shell = Shell()
-        recorder = Recorder(client, Reporter("x/y", "z"))
-        self.executor = Executor(client, self.mirror, recorder, self.shell, **options)
+        self.recorder = Recorder(client, Reporter("x/y", "z"))
+        self.executor = Executor(client, self.mirror, self.recorder, self.shell, **options)
 
     def bodies(self) -> list[Json]:
         return [content(one) for one in self.api.requests]
@@ -145,6 +145,24 @@ def status(code: int, reason: str) -> Response:
 
 def write(serial: int, state: str = "Pending", urgency: Urgency = Urgency.DISPATCH) -> WriteStatus:
     return WriteStatus("uid-a", serial, view(state), urgency)
+
+
+async def test_events_give_way_while_two_dispatches_are_under_way() -> None:
+    rig, going = Rig(lambda request: patched("11")), asyncio.Event()
+
+    async def hold(request: Request) -> Response:
+        await going.wait()
+        return patched("11")
+
+    rig.api.always.clear()
+    rig.api.fail_always("*", "", hold)
+    for busy in (False, True):
+        rig.executor.submit(CreateItem("uid-a", 1, 0))
+        await rig.rest()
+        assert rig.recorder.is_busy() is busy
+    going.set()
+    await rig.rest()
+    assert not rig.recorder.is_busy()
 
 
 async def test_a_status_write_is_fenced_and_advances_the_fence() -> None:
