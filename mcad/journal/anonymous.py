@@ -92,7 +92,9 @@ def _rules(**fields: str) -> dict[str, Rule | tuple[Rule, Rule]]:
 
 
 RULES = {
-    "Workload": _rules(name="uid namespace name payload quota priority_label", text="warnings"),
+    "Workload": _rules(
+        name="uid namespace name payload quota priority_label kept_by", text="warnings"
+    ),
     "PrioritySource": _rules(name="name", keep="kind"),
     "ObjectRef": _rules(name="namespace name", keep="group version resource kind"),
     "Item": _rules(text="suspended", keep="completion"),

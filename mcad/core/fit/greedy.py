@@ -107,7 +107,7 @@ def pack(prospect: Prospect, nodes: Nodes, budget: int, weights: Mapping[str, in
     needs.sort(key=lambda need: -size(need.pods.request, weights))
     work = 0
     for group in _sharing_nodes(needs):
-        outcome, trial = _together(group, trial, names, budget - work)
+        outcome = _together(group, trial, names, budget - work)
         work += outcome.work
         if outcome.plan is None:
             return replace(outcome, work=work)
@@ -181,28 +181,22 @@ def _sharing_nodes(needs: Sequence[Need]) -> list[list[Need]]:
     return [[need for need in needs if need in group] for _, group in groups]
 
 
-def _together(
-    group: list[Need], trial: _Trial, names: Sequence[str], budget: int
-) -> tuple[Packing, _Trial]:
-    """Place a group; returns also the room that is left."""
+def _together(group: list[Need], trial: _Trial, names: Sequence[str], budget: int) -> Packing:
+    """Place a group. No other group has pods on its nodes."""
     tries = (True, False) if trial.nodes.most_first else (False,)
     for number, most_first in enumerate(tries):
         work = number * greedy_work(len(group), trial.columns.rows)
         fork = trial.fork(names) if len(group) > 1 else trial
         outcome = _greedy(group, fork, most_first=most_first)
         if outcome.plan is not None or len(group) == 1:
-            return replace(outcome, work=work), fork  # for identical pods greed is exact
+            return replace(outcome, work=work)  # for identical pods greed is exact
     if budget <= work or not is_searchable(group):
-        return Packing(decided=False, work=work), trial
+        return Packing(decided=False, work=work)
     places = _places(group, trial, names)
     work += len(places) // ROWS_PER_STEP
     most = min(budget - work, EXACT_WORK_MAX)
     verdict = exact(group, places, names, most, trial.nodes.known_choices)
-    fork = trial.fork(names)
-    for need in group if verdict.plan else ():
-        taken = [(at, pods) for part, at, pods in verdict.plan or () if part == need.part]
-        fork.take(need, *np.array(taken, np.int64).T)
-    return Packing(verdict.plan, -1, 1, verdict.decided, work + verdict.work), fork
+    return Packing(verdict.plan, -1, 1, verdict.decided, work + verdict.work)
 
 
 def _places(group: Sequence[Need], trial: _Trial, names: Sequence[str]) -> list[Place]:

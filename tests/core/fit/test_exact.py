@@ -110,6 +110,14 @@ def test_the_budget_is_counted_and_never_exceeded_by_much() -> None:
     assert search(nodes, sets, unbounded.work).decided
 
 
+def test_a_debt_of_what_is_not_asked_for_takes_nothing() -> None:
+    """The second node lacks memory, for which the second set does not ask."""
+    capacity = cluster(node("a", "1", "1Gi"), node("b", "1", "1Gi"))
+    asked = Search(capacity, (pods(1, "1", "1Gi"), pods(1, "1", item=1)))
+    asked.free[1] = {**asked.free[1], "memory": -1}
+    assert sorted(asked.run().plan or ()) == [(0, 0, 1), (1, 1, 1)]
+
+
 @pytest.mark.parametrize("free", ["8", "11"])
 def test_three_sets_that_ask_for_more_than_their_nodes_have_are_not_searched_for(free: str) -> None:
     """Of 11 CPUs pods of 4 use 8. An overcommitted node takes nothing from the others."""
