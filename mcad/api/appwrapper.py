@@ -27,7 +27,7 @@ from mcad.api.items import (
     locate,
     read_item,
 )
-from mcad.api.labels import CONTROLLERS, FINALIZER, PRIORITY_CLASS
+from mcad.api.labels import CONTROLLERS, FINALIZER, GRANTED, HUB, PRIORITY_CLASS
 from mcad.api.located_fields import clamp_count, clamp_priority, count_fault, describe, join
 from mcad.api.models import AppWrapperSpec, Component, GenericItem, Wire
 from mcad.api.podsets import DeclaredPods, DeclaredSet
@@ -200,6 +200,7 @@ def _to_workload(
         never_preempted=spec.never_preempted,
         tolerance=tolerance,
         suspended=model.suspend is True,
+        granted=_is_granted(meta),
         managed=not model.managed_by or model.managed_by in CONTROLLERS,
         deleting="deletionTimestamp" in meta,
         cascade=_cascade(meta),
@@ -209,6 +210,12 @@ def _to_workload(
         warnings=tuple(spec.warnings),
         persisted=read_status(status) if is_about(status, owner.uid, created) else None,
     )
+
+
+def _is_granted(meta: Map) -> bool:
+    """Whether it is no copy for a hub, or the copy that the hub lets start (M4)."""
+    granted = as_map(meta.get("annotations")).get(GRANTED)
+    return HUB not in as_map(meta.get("labels")) or granted == meta.get("uid")
 
 
 def _cascade(meta: Map) -> Cascade:

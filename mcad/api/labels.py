@@ -42,6 +42,11 @@ SCALE_UP_GROUP = f"{GROUP}/scale-up-group"
 ask, a hash of what is asked, of how many objects the request consists, and the pods that have to be
 in one topology domain."""
 
+HUB = f"{GROUP}/hub"
+GRANTED = f"{GROUP}/granted"
+"""The label of a copy, which names its hub, and the annotation with the uid of the one copy that
+the hub lets start: what a backup tool or a user creates anew has another uid."""
+
 FINALIZER = f"{GROUP}/finalizer"
 """The finalizer that the upstream controller sets on every AppWrapper that it starts."""
 

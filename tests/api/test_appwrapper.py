@@ -164,6 +164,23 @@ def test_what_its_deletion_does_to_its_objects(finalizers: Any, cascade: Cascade
 
 
 @pytest.mark.parametrize(
+    ("labels", "granted", "may_start"),
+    [
+        ({}, None, True),
+        ({}, "another", True),
+        ({"workload.codeflare.dev/hub": "east"}, None, False),
+        ({"workload.codeflare.dev/hub": "east"}, "another", False),
+        ({"workload.codeflare.dev/hub": "east"}, "its own", True),
+    ],
+)
+def test_a_copy_starts_if_it_is_granted(labels: Any, granted: str | None, may_start: bool) -> None:
+    aw = v1beta1(pod())
+    uid = aw["metadata"]["uid"] if granted == "its own" else granted
+    aw["metadata"] |= {"labels": labels, "annotations": {"workload.codeflare.dev/granted": uid}}
+    assert accepted(aw).workload.granted is may_start
+
+
+@pytest.mark.parametrize(
     ("finalizers", "keeper"),
     [
         (["foregroundDeletion"], ""),

@@ -351,6 +351,21 @@ def test_a_faulty_manifest_says_so_and_the_line_goes_on() -> None:
     assert bench.state("bad") == "Running"
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_copy_waits_until_it_is_granted_and_then_runs_whatever_comes(restarts: bool) -> None:
+    bench = Bench(nodes=[node()])
+    bench.submit(workload("a", 100, granted=False))
+    bench.settle()
+    if restarts:
+        bench.restart()
+    assert bench.names() == []
+    assert bench.entry("a").wait.hold.reason == "NotGranted"
+    bench.edit("uid-a", granted=True).settle()
+    assert bench.names() == ["a-0"]
+    bench.edit("uid-a", granted=False).settle()
+    assert bench.names() == ["a-0"]
+
+
 def test_suspend_holds_what_is_queued_and_takes_back_what_runs() -> None:
     bench = Bench(nodes=[node()])
     bench.submit(workload("a", 100, suspended=True))

@@ -199,6 +199,7 @@ _WANTED = (
     "priority",
     "never_preempts",
     "suspended",
+    "granted",
     "deleting",
     "problem",
 )

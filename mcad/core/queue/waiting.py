@@ -195,4 +195,6 @@ def _own_hold(entry: Entry) -> Hold | None:
         return Hold(work.problem.kind, str(work.problem))
     if work.suspended:
         return Hold(WaitingReason.SUSPENDED, WaitingReason.SUSPENDED.text)
+    if not work.granted:
+        return Hold(WaitingReason.NOT_GRANTED, WaitingReason.NOT_GRANTED.text)
     return None

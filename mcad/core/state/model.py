@@ -400,6 +400,7 @@ class Workload(Struct, frozen=True):
     never_preempted: bool = False  # its annotation says so, where that is permitted
     tolerance: FaultTolerance = LENIENT
     suspended: bool = False
+    granted: bool = True  # else it is a copy that its hub has not granted (M4)
     managed: bool = True  # else spec.managedBy names another controller; only its pods count
     deleting: bool = False
     cascade: Cascade = Cascade.BACKGROUND  # matters once it is ``deleting``

@@ -144,6 +144,13 @@ class WaitingReason(StrEnum):
         "`spec.suspend` is true.",
         "spec.suspend is true; set it to false to queue it.",
     )
+    NOT_GRANTED = (
+        "NotGranted",
+        Ends.MANIFEST,
+        "It is a copy for another cluster's queue, and was not granted there.",
+        "It is a copy for another cluster's queue: its annotation workload.codeflare.dev/granted is"
+        " not its uid.",
+    )
     DELETED = (
         "Terminating",
         Ends.MANIFEST,

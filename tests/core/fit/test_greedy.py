@@ -11,7 +11,7 @@ from mcad.core.fit import greedy
 from mcad.core.fit.greedy import Nodes, greedy_work, pack
 from mcad.core.state.model import Constraint, PodSet
 from mcad.core.state.waiting_reason import WaitingReason
-from tests.core.builders import cluster, fits, hold, needs, node, on, pods, refused, waiting
+from tests.core.builders import cluster, fits, hold, needs, node, on, pods, refused
 
 
 def at(*names: str) -> Constraint:
