@@ -2,7 +2,8 @@
 
 An AppWrapper asks if only nodes keep it from being dispatched: quota, holds and pauses are judged
 first. AppWrappers ask in the order of the line. An AppWrapper does not ask if declared or expected
-ends let it start sooner than nodes come, nor while victims for it may be found.
+ends let it start sooner than nodes come, nor while victims for it may be found. While pods of an
+earlier request are bound, no AppWrapper asks.
 """
 
 from __future__ import annotations
@@ -21,10 +22,18 @@ from mcad.core.queue.equivalence import EquivalenceClass
 from mcad.core.reservations import manage, release_set
 from mcad.core.scale_up import keep
 from mcad.core.snapshot.snapshot import Snapshot
-from mcad.core.state.bounds import HEADS_TRIED, REFUSED_STEPS, SCALE_UPS_JUDGED, Look
+from mcad.core.state.bounds import (
+    HEADS_TRIED,
+    REFUSED_STEPS,
+    SCALE_UP_BINDING,
+    SCALE_UPS_JUDGED,
+    Look,
+)
 from mcad.core.state.entry import Entry
 from mcad.core.state.refusal import Refusal
 from mcad.core.state.reservation import ReservationReason
+from mcad.core.state.scale_up import ScaleUpRequest
+from mcad.core.state.units import Instant
 from mcad.core.state.waiting_reason import WaitingReason
 
 _BY_NODES = frozenset(
@@ -51,7 +60,7 @@ def look(cluster: Cluster) -> None:
     if not (cluster.scale_ups.served and (len(cluster.waiting.queue) or cluster.reservations)):
         return
     free = cluster.settings.scale_up_concurrent - len(keep.owners(cluster))
-    if free <= 0 or not cluster.agenda.is_time_for(Look.SCALE_UPS):
+    if free <= 0 or _is_counted_twice(cluster) or not cluster.agenda.is_time_for(Look.SCALE_UPS):
         return
     cluster.scale_ups.forget_judged(cluster.now - cluster.settings.backoff // 2)
     found = list(islice(_candidates(cluster), SCALE_UPS_JUDGED))
@@ -69,6 +78,26 @@ def look(cluster: Cluster) -> None:
         if free <= 0 or cluster.agenda.is_spent:
             break
     order.forget()
+
+
+def _is_counted_twice(cluster: Cluster) -> bool:
+    """Whether a request stands beside the pods that use its nodes: until it is gone an autoscaler
+    counts both, and adds too many nodes for a request that is made meanwhile (ADR 68)."""
+    used = (_used_since(cluster, one) for one in cluster.scale_ups)
+    until = max((since + SCALE_UP_BINDING for since in used if since), default=0)
+    if cluster.now < until:
+        cluster.agenda.wake_at(until)
+    return cluster.now < until
+
+
+def _used_since(cluster: Cluster, request: ScaleUpRequest) -> Instant:
+    """Since when the request is withdrawn, or its AppWrapper is dispatched; 0 if it is neither."""
+    if request.withdrawn:
+        return request.withdrawn_at
+    entry = cluster.entries.get(request.uid)
+    if entry is None or entry.attempt != request.attempt:
+        return 0
+    return entry.record.since
 
 
 def _candidates(cluster: Cluster) -> Iterator[tuple[Entry, Planned | None]]:

@@ -274,7 +274,7 @@ def _withdraw_unneeded(cluster: Cluster) -> None:
 
 
 def _withdraw(cluster: Cluster, request: ScaleUpRequest) -> None:
-    request.withdrawn = True
+    request.withdrawn_at = cluster.now
     cluster.emit(WithdrawScaleUp(request.uid, request.attempt))
 
 

@@ -318,6 +318,10 @@ SCALE_UP_OVERDUE: Duration = 60 * SECOND
 """An autoscaler says that nodes are provisioned when it has ordered them. If pods still lack a
 place after twice the usual duration of a scale-up, and at least this, the request is made anew."""
 
+SCALE_UP_BINDING: Duration = 10 * SECOND
+"""How long a request that stands beside the pods on its nodes keeps others from asking for nodes.
+To bind pods takes a second; a pod that is never bound keeps no other AppWrapper waiting."""
+
 SCALE_UPS_JUDGED = 20
 """AppWrappers of which one look finds out whether they should ask; each costs a look at every node.
 """

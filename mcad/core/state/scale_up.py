@@ -43,10 +43,10 @@ class ScaleUpRequest:
 
     ``lacking`` are the pods without a place when it was made, () in a request of an earlier leader.
     ``seen`` is whether the object was observed; before, ``state`` is ASKED. ``until_bound``: the
-    pods of the attempt name the object, so that it stays until they are bound. ``withdrawn``: the
-    deletion is requested. ``provisioned_at`` is when it was first seen as PROVISIONED.
-    ``small_since`` is since when more pods lack a place than when it was
-    made, 0 if none do. ``again_at`` is when a refused request is repeated, 0 if none is.
+    pods of the attempt name the object, so that it stays until they are bound. ``withdrawn_at``
+    is when its deletion was requested, 0 if it was not. ``provisioned_at`` is when it was first
+    seen as PROVISIONED. ``small_since`` is since when more pods lack a place than when it was made,
+    0 if none do. ``again_at`` is when a refused request is repeated, 0 if none is.
     """
 
     uid: str
@@ -58,11 +58,16 @@ class ScaleUpRequest:
     object: str = ""
     until_bound: bool = False
     seen: bool = False
-    withdrawn: bool = False
+    withdrawn_at: Instant = 0
     again_at: Instant = 0
     provisioned_at: Instant = 0
     small_since: Instant = 0
     tries: Tries = field(default_factory=Tries)
+
+    @property
+    def withdrawn(self) -> bool:
+        """Whether its deletion is requested."""
+        return self.withdrawn_at > 0
 
     def refused(self, answer: Answer, now: Instant) -> None:
         """Note that the object was not created. A refusal that lasts is a failure."""

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from mcad.core.commands import RequestScaleUp
-from mcad.core.events import PodSeen, ScaleUpServed
+from mcad.core.commands import RequestScaleUp, WithdrawScaleUp
+from mcad.core.events import PodSeen, ScaleUpGone, ScaleUpServed
 from mcad.core.scale_up import asking, keep
 from mcad.core.state.model import Pod, PodPhase, Topology
 from mcad.core.state.reservation import ReservationReason
@@ -280,3 +280,44 @@ def test_nothing_of_it_runs_where_it_is_off(monkeypatch: pytest.MonkeyPatch) -> 
     assert not bench.asked
     wishes = len(bench.wishes)
     assert wishes <= 1  # no look of its own
+
+
+def _binding() -> Bench:
+    """A gang of two pods, which name their request, is dispatched; another waits to ask."""
+    bench = Bench(replace(GROWS, scale_up_concurrent=1), names_requests=True)
+    bench.start(workload("a", 1000, 1000), workload("b", 1000))
+    bench.advance(2)
+    bench.add_node(node("n1", 2000))
+    bench.advance(2)
+    assert bench.order == ["a"]
+    return bench
+
+
+def test_none_asks_while_pods_are_bound_that_an_autoscaler_counts_beside_their_request() -> None:
+    bench = _binding()
+    bench.bind("a-0", "n1").advance(3)
+    assert _asked(bench) == ["a"]
+    bench.bind("a-1", "n1").decide()
+    assert bench.pending == [WithdrawScaleUp("uid-a", 1)]
+    bench.pending.clear()
+    bench.advance(3)
+    assert _asked(bench) == ["a"]  # the request still exists
+    bench.feed(ScaleUpGone("uid-a", 1))
+    bench.settle()
+    assert _asked(bench) == ["a", "b"]
+
+
+def test_pods_that_are_not_bound_keep_others_from_asking_for_some_seconds_only() -> None:
+    bench = _binding()
+    bench.advance(7)
+    assert _asked(bench) == ["a"]
+    bench.advance(3)
+    assert _asked(bench) == ["a", "b"]
+
+
+def test_a_request_whose_deletion_is_not_seen_keeps_others_from_asking_for_some_seconds() -> None:
+    bench = _binding()
+    bench.bind("a-0", "n1").bind("a-1", "n1").decide()
+    bench.pending.clear()
+    bench.advance(11)
+    assert _asked(bench) == ["a", "b"]
