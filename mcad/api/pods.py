@@ -14,6 +14,7 @@ import msgspec
 from mcad.api import labels
 from mcad.api.autopilot import Evictions, evicted
 from mcad.api.durations import clamp_seconds
+from mcad.api.owner import controller_of
 from mcad.api.podspec import (
     amounts,
     effective_request,
@@ -57,6 +58,7 @@ _Conditions = Mapping[str, Mapping[str, Json]]
 _PHASES = {phase.value: phase for phase in PodPhase}
 
 _OF_SPEC = ("containers", "initContainers", "resources", "overhead", "hostNetwork")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _CLAIMED = "extendedResourceClaimStatus"
 _OF_STATUS = (
     "containerStatuses",
@@ -108,8 +110,26 @@ def read_pod(obj: Map, workload_uid: str = "") -> Pod:
         amended=attempt > 0 and "nodeName" not in spec and _is_amended(meta),
         stuck=stuck_container(status) if attempt and phase not in TERMINAL_PHASES else None,
         disruption=_disruption(known),
-        nominated="" if "nodeName" in spec else as_text(status.get("nominatedNodeName")),
+        nominated="" if "nodeName" in spec else _nominated(obj, spec, status),
     )
+
+
+def _nominated(obj: Map, spec: Map, status: Map) -> str:
+    """The node that a pod waits for, "" if it may get others: where kube-scheduler makes room for
+    it, or the node that its DaemonSet has created it for."""
+    named = as_text(status.get("nominatedNodeName"))
+    if named or "affinity" not in spec:
+        return intern(named)
+    required = as_map(as_map(as_map(spec["affinity"]).get("nodeAffinity")).get(_REQUIRED))
+    terms = as_list(required.get("nodeSelectorTerms"))
+    fields = as_list(as_map(terms[0]).get("matchFields")) if len(terms) == 1 else []
+    field = as_map(fields[0]) if len(fields) == 1 else {}
+    values = as_list(field.get("values"))
+    if (field.get("key"), field.get("operator"), len(values)) != ("metadata.name", "In", 1):
+        return ""
+    owner = controller_of(obj)
+    is_daemon = owner is not None and (owner.group, owner.kind) == ("apps", "DaemonSet")
+    return intern(as_text(values[0])) if is_daemon else ""
 
 
 def _conditions(value: Json) -> _Conditions:

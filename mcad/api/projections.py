@@ -70,6 +70,30 @@ class ContainerPick(TypedDict, total=False):
     allocatedResources: Any
 
 
+class NodeTermPick(TypedDict, total=False):
+    """A term of a node affinity."""
+
+    matchFields: Any
+
+
+class NodeTermsPick(TypedDict, total=False):
+    """The terms of a node affinity."""
+
+    nodeSelectorTerms: list[NodeTermPick]
+
+
+class NodeAffinityPick(TypedDict, total=False):
+    """A node affinity."""
+
+    requiredDuringSchedulingIgnoredDuringExecution: NodeTermsPick
+
+
+class AffinityPick(TypedDict, total=False):
+    """The part of an affinity that names the node of a DaemonSet's pod."""
+
+    nodeAffinity: NodeAffinityPick
+
+
 class PodSpecPick(TypedDict, total=False):
     """The spec of a pod."""
 
@@ -81,6 +105,7 @@ class PodSpecPick(TypedDict, total=False):
     hostNetwork: Any
     terminationGracePeriodSeconds: Any
     schedulingGates: Any
+    affinity: AffinityPick
 
 
 class TerminatedPick(TypedDict, total=False):

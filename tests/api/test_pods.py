@@ -238,6 +238,54 @@ def test_a_pod_is_nominated_to_a_node_until_it_is_bound() -> None:
     assert live({}, **given).nominated == ""
 
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+HERE = {"key": "metadata.name", "operator": "In", "values": ["node-1"]}
+DAEMON = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}
+
+
+def daemon_pod(
+    *terms: Any, owner: Any = DAEMON, phase: str = "Pending", **spec: Any
+) -> dict[str, Any]:
+    """A pod as a DaemonSet creates it, with these terms of its affinity."""
+    wanted = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}, "podAffinity": {}}
+    return {
+        "metadata": {"name": "d", "namespace": "team", "uid": "u", "ownerReferences": [owner]},
+        "spec": {"affinity": wanted} | spec,
+        "status": {"phase": phase},
+    }
+
+
+def test_a_pod_of_a_daemon_set_is_nominated_to_its_node_until_it_is_bound() -> None:
+    there = {"matchFields": [HERE]}
+    assert read_pod(daemon_pod(there)).nominated == "node-1"
+    picked = projections.POD.decode(to_json(daemon_pod(there)))
+    assert "podAffinity" not in picked["spec"]["affinity"]
+    assert read_pod(picked).nominated == "node-1"
+    assert read_pod(daemon_pod(there, nodeName="node-1")).nominated == ""
+    assert read_pod(daemon_pod(there, owner=DAEMON | {"kind": "ReplicaSet"})).nominated == ""
+    assert read_pod(daemon_pod(there, owner=DAEMON | {"apiVersion": "x/v1"})).nominated == ""
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        [],
+        [{"matchFields": [HERE]}, {"matchFields": [HERE]}],
+        [{"matchFields": [HERE, HERE]}],
+        [{"matchFields": [HERE | {"operator": "NotIn"}]}],
+        [{"matchFields": [HERE | {"key": "metadata.uid"}]}],
+        [{"matchFields": [HERE | {"values": ["node-1", "node-2"]}]}],
+        [{"matchFields": [HERE | {"values": None}]}],
+        [{"matchFields": [HERE | {"values": [1]}]}],
+        [{"matchFields": 7}],
+        [{"matchExpressions": [HERE]}],
+        [None],
+    ],
+)
+def test_a_pod_that_may_go_to_other_nodes_is_nominated_to_none(terms: list[Any]) -> None:
+    assert read_pod(daemon_pod(*terms)).nominated == ""
+
+
 def waits(reason: str) -> dict[str, Any]:
     return {"name": "main", "state": {"waiting": {"reason": reason}}}
 

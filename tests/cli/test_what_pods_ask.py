@@ -12,7 +12,7 @@ from mcad.api.config import Config
 from mcad.cli.commands.demo import Shape
 from mcad.sim.cluster import Cluster
 from tests.cli.embedded import Embedded, wait_for
-from tests.manifests import components, generic, job, pod
+from tests.manifests import components, deployment, generic, job, pod
 
 Json = dict[str, Any]
 
@@ -135,6 +135,27 @@ def test_a_nominated_pod_of_others_holds_its_room(cluster: Embedded) -> None:
     assert "500m" in (told := _why(cluster, "waits")), told
     cluster.create(components("fits", job("fits", 1, "500m", 600.0)))
     cluster.until("fits", "Running")
+
+
+def test_a_pod_of_a_daemon_set_holds_its_room_before_it_is_bound(cluster: Embedded) -> None:
+    daemon_set = deployment("agent", cpu="1500m") | {"kind": "DaemonSet"}
+    del daemon_set["spec"]["replicas"]
+
+    def is_wanted(inside: Cluster) -> bool:
+        found = inside.registry.list_all(inside.registry.kind("v1", "Pod"), "default")
+        return any(one["metadata"]["name"].startswith("agent-") for one in found)
+
+    def remove_first(inside: Cluster) -> None:
+        inside.registry.delete(inside.registry.kind("v1", "Pod"), ("default", "first"))
+
+    cluster.create(pod("first", cpu="1") | {"kind": "Pod"})
+    cluster.create(daemon_set)
+    wait_for(lambda: cluster.on_loop(is_wanted), "the pod of the DaemonSet")
+    cluster.create(components("waits", job("waits", 1, "500m", 600.0)))
+    assert "500m" in (told := _why(cluster, "waits")), told
+    assert "Overcommitted" not in (told := cluster.mcad("capacity").output), told
+    cluster.on_loop(remove_first)
+    cluster.until("waits", "Running")
 
 
 # -- devices of dynamic resource allocation ------------------------------------------------------

@@ -27,7 +27,8 @@ class NodeState(StrEnum):
 
 
 class NodeReport(Struct, frozen=True):
-    """One node's books: free = allocatable - used - reserved, perhaps negative."""
+    """One node's books: free = allocatable - used - reserved, perhaps negative. ``unbound`` is the
+    part of ``used`` of pods that wait for this node."""
 
     name: str
     allocatable: Resources
@@ -35,6 +36,7 @@ class NodeReport(Struct, frozen=True):
     reserved: Resources
     free: Resources
     state: NodeState = NodeState.READY
+    unbound: Resources = ()
 
     @property
     def is_in_service(self) -> bool:
@@ -50,8 +52,8 @@ class NodeReport(Struct, frozen=True):
 
     @property
     def is_overcommitted(self) -> bool:
-        """Whether use and reservations exceed allocatable."""
-        return any(n < 0 for _, n in self.free)
+        """Whether bound pods and reservations exceed allocatable."""
+        return any(n < 0 for _, n in total(((self.free, 1), (self.unbound, 1))))
 
 
 class Apart(NamedTuple):
@@ -90,6 +92,7 @@ class Report:
             row = self._ledger.rows[name]
             unused = dict(row.free)
             book(unused, reserved_on(name, self._assumed))
+            book(unused, unbound_on(name, self._pod_index))
             if any(n < 0 for _, n in without_ports(resources(unused))):
                 yield self._node(row)
 
@@ -102,6 +105,7 @@ class Report:
             without_ports(reserved_on(name, self._assumed)),
             without_ports(resources(row.free)),
             _state(row.node),
+            without_ports(unbound_on(name, self._pod_index)),
         )
 
     def apart(self) -> list[Apart]:
@@ -169,9 +173,15 @@ def _sum(state: NodeState, nodes: list[NodeReport]) -> NodeReport:
 
 
 def used_on(name: str, pod_index: PodIndex) -> Resources:
-    """The use of the pods bound to the node (C1)."""
+    """The use of the pods bound to the node, or nominated to it (C1)."""
     uses = pod_index.on_node.get(name, {}).values()
     return total((use.request, 1) for use in uses if use.pod.phase not in TERMINAL_PHASES)
+
+
+def unbound_on(name: str, pod_index: PodIndex) -> Resources:
+    """The part of the use of pods that are not bound yet."""
+    uses = pod_index.on_node.get(name, {}).values()
+    return total((use.request, 1) for use in uses if use.weighs and not use.pod.node)
 
 
 def reserved_on(name: str, assumed: Assumed) -> Resources:

@@ -485,7 +485,9 @@ class Pod(Struct, frozen=True):
     stuck: Stuck | None = None  # a container that cannot start, or does not stay up
     disruption: str = ""  # reason of its condition DisruptionTarget: why it has to go
     root: str = ""  # the uid of the object next to ``workload`` in the chain, or the pod itself
-    nominated: str = ""  # where kube-scheduler made room for it by preemption, until it is bound
+    # The only node that it waits for, until it is bound: kube-scheduler made room for it there by
+    # preemption, or its DaemonSet created it for that node.
+    nominated: str = ""
 
     @property
     def charged(self) -> str:

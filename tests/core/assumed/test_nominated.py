@@ -43,3 +43,25 @@ def test_the_room_of_a_pod_of_an_appwrapper_is_that_of_its_reservation() -> None
     capacity = cluster(node("n1", cpu="2"))
     capacity.pod_seen(pod("own", of="w", cpu="1500m", attempt=1, nominated="n1"))
     assert fits(capacity, "2")
+
+
+def test_a_node_is_not_overcommitted_by_pods_that_are_not_bound_yet() -> None:
+    capacity = cluster(node("n1", cpu="2"))
+    capacity.pod_seen(pod("guest", "n1", "1500m"))
+    capacity.pod_seen(pod("daemon", cpu="1", nominated="n1"))
+    assert not fits(capacity, "1m")
+    assert not list(capacity.report.overcommitted())
+    (told,) = capacity.report.nodes()
+    assert not told.is_overcommitted
+    capacity.pod_seen(pod("daemon", "n1", "1"))
+    assert [one.name for one in capacity.report.overcommitted()] == ["n1"]
+    (told,) = capacity.report.nodes()
+    assert told.is_overcommitted
+
+
+def test_a_pod_that_is_nominated_to_a_node_that_is_gone_counts_nowhere() -> None:
+    capacity = cluster(node("n1", cpu="2"), node("n2", cpu="2"))
+    capacity.pod_seen(pod("daemon", cpu="1", nominated="n1"))
+    capacity.node_gone("n1")
+    assert fits(capacity, "2")
+    capacity.check()
