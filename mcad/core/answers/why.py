@@ -24,7 +24,7 @@ from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import ConditionType
 from mcad.core.state.records import Struct, replace
 from mcad.core.state.refusal import Refusal
-from mcad.core.state.waiting_reason import WaitingReason
+from mcad.core.state.waiting_reason import RESERVED, WaitingReason
 from mcad.core.status.status import failure
 from mcad.core.views.rows import FITS_NEXT
 
@@ -108,7 +108,7 @@ class _Found:
         """Find remedies for an AppWrapper that is out of the line."""
         if reason is WaitingReason.SUSPENDED:
             self._try(_released)
-        elif reason is WaitingReason.ROOM_RESERVED:
+        elif reason in RESERVED:
             self._try(ends)
         return self
 

@@ -17,12 +17,13 @@ from mcad.core.state.entry import Entry
 from mcad.core.state.lifecycle import Phase
 from mcad.core.state.model import NameKey, ObjectRef
 from mcad.core.state.reasons import FRONT_OF_QUEUE, ConditionType
+from mcad.core.state.reservation import ReservationReason
 from mcad.core.state.rights import Rights
 from mcad.core.state.settings import Settings
 from mcad.core.state.timers import Timer
 from mcad.core.state.units import Instant
 from mcad.core.state.violations import check
-from mcad.core.state.waiting_reason import Hold, WaitingReason
+from mcad.core.state.waiting_reason import RESERVED, Hold, WaitingReason
 from mcad.core.state.waiting_state import WaitingSignal, WaitingState, waiting
 
 if TYPE_CHECKING:
@@ -99,8 +100,10 @@ class Waiting:
         self._keep_out(entry, hold, WaitingSignal.HOLD)
 
     def reserve(self, entry: Entry, message: str) -> None:
-        """Keep the AppWrapper out of the line until its reserved room is free."""
-        self._keep_out(entry, Hold(WaitingReason.ROOM_RESERVED, message), WaitingSignal.RESERVE)
+        """Keep the AppWrapper out of the line until its reserved room is free, or there."""
+        scales_up = entry.reserved.reason is ReservationReason.SCALING_UP
+        reason = WaitingReason.SCALING_UP if scales_up else WaitingReason.ROOM_RESERVED
+        self._keep_out(entry, Hold(reason, message), WaitingSignal.RESERVE)
 
     def _keep_out(self, entry: Entry, hold: Hold, signal: WaitingSignal) -> None:
         self.queue.remove(entry)
@@ -175,9 +178,7 @@ class Waiting:
         check((entry.wait.hold is None) == (is_out or is_in_line), "held-by-its-state", title)
         reason = entry.wait.hold.reason if entry.wait.hold is not None else ""
         is_reserved = state is WaitingState.RESERVED
-        check(
-            (reason == WaitingReason.ROOM_RESERVED) == is_reserved, "reserved-by-its-state", title
-        )
+        check((reason in RESERVED) == is_reserved, "reserved-by-its-state", title)
         is_known = (entry.uid in self.for_kind) == (reason == WaitingReason.KIND_NOT_WATCHED)
         check(is_known, "waits-for-a-kind-by-its-hold", title)
         if not self.dispatch_pauses.pending and (is_in_line or is_reserved):

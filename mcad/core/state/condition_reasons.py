@@ -12,7 +12,7 @@ from typing import Final
 from mcad.core.state import reasons
 from mcad.core.state.reasons import ConditionType, EventReason, State, TeardownReason
 from mcad.core.state.scale_up import ScaleUpState
-from mcad.core.state.waiting_reason import Ends, WaitingReason
+from mcad.core.state.waiting_reason import RESERVED, Ends, WaitingReason
 
 _EVICTIONS: Final = {
     str(one): one.meaning for one in (TeardownReason.PREEMPTED, TeardownReason.RECLAIMED)
@@ -37,8 +37,7 @@ _OUT_OF_LINE: Final = (Ends.EVENT, Ends.INSTANT, Ends.MANIFEST, Ends.RESUME)
 _HOLDS: Final = {
     str(one): one.meaning
     for one in WaitingReason
-    if (one.ends in _OUT_OF_LINE and one is not WaitingReason.DELETED)
-    or one is WaitingReason.ROOM_RESERVED
+    if (one.ends in _OUT_OF_LINE and one is not WaitingReason.DELETED) or one in RESERVED
 }
 _STALLS: Final = {
     str(one): one.meaning

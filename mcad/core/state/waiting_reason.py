@@ -15,6 +15,7 @@ class Ends(StrEnum):
 
     ROOM = "room or quota comes free"
     CAPACITY = "nodes or quotas change"
+    NODES = "the nodes that it asked for come"
     TURN = "the AppWrapper ahead starts or leaves"
     EVENT = "the kind, the name or the right becomes available"
     INSTANT = "its pause is over"
@@ -137,6 +138,11 @@ class WaitingReason(StrEnum):
         Ends.ROOM,
         "Room is reserved for it, and it waits until that is free.",
     )
+    SCALING_UP = (
+        "ScalingUp",
+        Ends.NODES,
+        "An autoscaler is asked for nodes for it, and it waits until they are there.",
+    )
     DISPATCH_PAUSED = "DispatchPaused", Ends.RESUME, "A DispatchPause stops dispatch."
     SUSPENDED = (
         "Suspended",
@@ -191,6 +197,9 @@ class WaitingReason(StrEnum):
         """Whether no release of room will ever let it in, so that it blocks no other."""
         return self.ends is Ends.CAPACITY
 
+
+RESERVED = frozenset({WaitingReason.ROOM_RESERVED, WaitingReason.SCALING_UP})
+"""Reasons of AppWrappers with a reservation."""
 
 HOLDS = {str(one): one for one in WaitingReason if one.ends in {Ends.EVENT, Ends.INSTANT}}
 """By code: holds that the dispatcher finds, and that are on record in the condition alone. Other

@@ -87,10 +87,11 @@ def test_the_pods_are_described_with_their_requests() -> None:
 
 def test_the_reservation_says_that_no_node_has_room_or_how_many_have() -> None:
     bare = "No node has room for its pods; an autoscaler is asked for nodes."
-    assert _asks().condition("a", "Backoff") == (True, "RoomReserved", bare)
+    assert _asks().condition("a", "Backoff") == (True, "ScalingUp", bare)
     assert [one.note for one in _asks().events if one.reason == "RoomReserved"] == [bare]
+    assert [one.waits_for for one in _asks().queue()] == ["ScalingUp"]
     part = "Room on 1 node is reserved for it; an autoscaler is asked for nodes for its other pods."
-    assert _asks(1000).condition("a", "Backoff") == (True, "RoomReserved", part)
+    assert _asks(1000).condition("a", "Backoff") == (True, "ScalingUp", part)
 
 
 def test_a_start_time_says_when_new_nodes_are_expected() -> None:
