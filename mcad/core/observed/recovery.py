@@ -42,6 +42,7 @@ def restore(cluster: Cluster, entry: Entry, saved: Persisted) -> None:
     entry.dispatch, entry.pods = saved.dispatch, saved.pods
     if entry.shows(ConditionType.SCALE_UP):
         cluster.scale_ups.shown[entry.uid] = None
+    cluster.reservations.scale_up_on_record(entry, cluster.now, cluster.settings.scale_up_timeout)
     if saved.reservation is not None:
         cluster.reservations.on_record[entry.uid] = saved.reservation
     if saved.dispatch is not None and saved.dispatch.preemptor:

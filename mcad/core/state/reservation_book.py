@@ -7,10 +7,15 @@ from dataclasses import dataclass, field
 
 from mcad.core.state.bounds import SCALE_UP_PAUSE, SCALE_UP_PAUSE_MAX, backoff
 from mcad.core.state.entry import Entry
+from mcad.core.state.reasons import SCALE_UP_TIMED_OUT, ConditionType
 from mcad.core.state.records import replace
 from mcad.core.state.reservation import Patience, Reservation
+from mcad.core.state.scale_up import FAILURES
 from mcad.core.state.units import Duration, Instant
 from mcad.core.state.violations import check
+
+_FAILED = frozenset({*map(str, FAILURES), SCALE_UP_TIMED_OUT})
+"""Reasons of a condition ScaleUp that is False because no nodes came."""
 
 Ends = tuple[Instant, Instant, Instant]
 """(when an AppWrapper is gone at the latest, when it is expected to be gone, order among
@@ -143,6 +148,20 @@ class Reservations(Mapping[str, Entry]):
         patience = entry.scale_up_patience
         pause = backoff(patience.tries + 1, SCALE_UP_PAUSE, SCALE_UP_PAUSE_MAX)
         patience.came_to_nothing(entry.reserved.since, now, pause)
+
+    @staticmethod
+    def scale_up_on_record(entry: Entry, now: Instant, timeout: Duration) -> None:
+        """Resume the pause after a scale-up that failed. How often it failed is not on record; as
+        each pause is twice as long as the one before, it is the shortest that is not over yet."""
+        failed = entry.conditions.get(ConditionType.SCALE_UP)
+        if failed is None or failed.status or failed.reason not in _FAILED:
+            return
+        tries, pause = 1, SCALE_UP_PAUSE
+        while pause < SCALE_UP_PAUSE_MAX and failed.changed + pause <= now:
+            tries += 1
+            pause = backoff(tries, SCALE_UP_PAUSE, SCALE_UP_PAUSE_MAX)
+        lasted = timeout if failed.reason == SCALE_UP_TIMED_OUT else 0
+        entry.scale_up_patience = Patience(tries, failed.changed + max(pause, 3 * lasted))
 
     def waits_no_more(self, entry: Entry) -> None:
         """Reset the counts of an AppWrapper that was dispatched or is gone."""

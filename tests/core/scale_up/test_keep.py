@@ -60,6 +60,46 @@ def test_each_failure_makes_the_pause_longer() -> None:
     assert (30 + 60 + 120 + 240 + 480) * SECOND < bench.now - begun < 1000 * SECOND
 
 
+@pytest.mark.parametrize(("failures", "passed", "left"), [(1, 10, 20), (3, 70, 50)])
+def test_a_new_leader_goes_on_with_the_pause_after_a_failure(
+    failures: int, passed: int, left: int
+) -> None:
+    bench = _asks()
+    for number in range(1, failures + 1):
+        while len(bench.asked) < number:
+            bench.advance(1)
+        bench.autoscale("a", ScaleUpState.FAILED, "out of stock")
+        bench.decide()
+    bench.advance(passed)
+    bench.restart()
+    bench.advance(left - 3)
+    assert len(bench.asked) == failures
+    bench.advance(30)
+    assert len(bench.asked) == failures + 1
+    bench.autoscale("a", ScaleUpState.FAILED)
+    bench.advance(passed + left)
+    assert len(bench.asked) == failures + 1  # the pause has grown
+
+
+def test_a_new_leader_does_not_ask_at_once_for_nodes_that_did_not_come_in_time() -> None:
+    bench = _asks()
+    bench.advance(1000)
+    assert _ended(bench) == ["The nodes that it asked for did not come in time."]
+    bench.restart()
+    bench.advance(2000)
+    assert len(bench.asked) == 1
+    bench.advance(700)
+    assert len(bench.asked) == 2
+
+
+def test_a_new_leader_asks_at_once_where_the_last_request_was_withdrawn() -> None:
+    bench = _asks()
+    bench.edit("uid-a", suspended=True).advance(2)
+    bench.edit("uid-a", suspended=False).restart()
+    bench.advance(2)
+    assert len(bench.asked) == 2
+
+
 def test_nodes_that_do_not_come_in_time_are_not_waited_for() -> None:
     bench = _asks(1000)
     bench.start(workload("b", 1000))
