@@ -6,6 +6,7 @@ Namespaces admit restricted pods only, and the dispatcher has the rights that ``
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,12 +18,22 @@ from tests.controlplane.autoscaler import NodeGroup, autoscaler, kinds
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixtures import controlplane_or_skip
 from tests.e2e.process import ACCOUNT, NAMESPACE, SHORT_LEASE, Dispatcher, install, mcad, printed
-from tests.e2e.support import appwrapper, create, delete, deployment, items, pods, status_of
+from tests.e2e.support import (
+    appwrapper,
+    conditions_of,
+    create,
+    delete,
+    deployment,
+    items,
+    pods,
+    status_of,
+)
 
 pytestmark = pytest.mark.controlplane
 
 Json = dict[str, Any]
 SET = "--set"
+GPU = "nvidia.com/gpu"
 CONSUMES = "autoscaling.x-k8s.io/consume-provisioning-request"
 MERGE = "application/merge-patch+json"
 WAYS = ("ProvisioningRequest", "CapacityBuffer", "PlaceholderPods")
@@ -64,8 +75,8 @@ def plane() -> Iterator[ControlPlane]:
 
 
 @contextmanager
-def asking(plane: ControlPlane, via: str) -> Iterator[tuple[str, Dispatcher]]:
-    """A namespace of its own, and a dispatcher that asks in this way."""
+def asking(plane: ControlPlane, via: str, *more: str) -> Iterator[tuple[str, Dispatcher]]:
+    """A namespace of its own, and a dispatcher that asks in this way, with ``more`` settings."""
     namespace = via.lower()
     restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
     body = {"metadata": {"name": namespace, "labels": restricted}}
@@ -75,7 +86,7 @@ def asking(plane: ControlPlane, via: str) -> Iterator[tuple[str, Dispatcher]]:
     account = install(plane)
     rights = ("--namespace", NAMESPACE, "--service-account", ACCOUNT)
     plane.apply(printed("rbac", *rights, *settings))
-    with Dispatcher(plane, account, *settings, *SHORT_LEASE) as dispatcher:
+    with Dispatcher(plane, account, *settings, *more, *SHORT_LEASE) as dispatcher:
         yield namespace, dispatcher
         delete(plane, namespace=namespace)
         plane.wait_for(lambda: not remains(plane, namespace), 60, "no request is left")
@@ -230,3 +241,35 @@ def test_the_real_autoscaler_says_in_events_that_no_nodes_come(
             return mcad("events", "grow", "-n", namespace, kubeconfig=plane.admin_kubeconfig)
 
         plane.wait_for(lambda: "didn't trigger scale-up" in words(), 60, "the words are told")
+
+
+def wants_gpus(name: str, namespace: str) -> Json:
+    """An AppWrapper of three pods with a GPU each."""
+    made = gang(name, namespace, priority=1)
+    (part,) = made["spec"]["components"]
+    (container,) = part["template"]["spec"]["template"]["spec"]["containers"]
+    container["resources"]["requests"][GPU], container["resources"]["limits"] = "1", {GPU: "1"}
+    return made
+
+
+@pytest.mark.parametrize("via", WAYS)
+def test_a_gang_that_gets_no_nodes_from_the_real_autoscaler_blocks_no_other(
+    plane: ControlPlane, via: str
+) -> None:
+    """It is the first in line, and only one AppWrapper may ask at a time."""
+    large = NodeGroup("large", "16200m", 4)
+    one_by_one = (SET, "scaleUp.concurrent=1")
+    with autoscaler(plane, large), asking(plane, via, *one_by_one) as (namespace, _):
+        create(plane, wants_gpus("never", namespace))
+        create(plane, *(gang(name, namespace) for name in ("first", "second")))
+        began = time.monotonic()
+
+        def is_told() -> bool:
+            said = conditions_of(plane, "never", namespace).get("ScaleUp", {})
+            return said.get("status") == "False" and said.get("reason") == "Failed"
+
+        plane.wait_for(is_told, 60, "the impossible gang is told why it waits")
+        told = time.monotonic() - began
+        plane.wait_for(lambda: len(running(plane, namespace)) == 6, 60, "both others run")
+        print(f"{via}: told after {told:.1f} s, all run after {time.monotonic() - began:.1f} s")
+        print(conditions_of(plane, "never", namespace)["ScaleUp"]["message"])
