@@ -367,17 +367,23 @@ def _copy(obj: Json) -> Json:
 
 
 def _selects(request: Request, place: Place, obj: Json) -> bool:
-    """By labels, and by one field."""
+    """By labels and fields."""
     matches = selectors.labels(request.params.get("labelSelector", ""))
-    field_path, _, value = request.params.get("fieldSelector", "").partition("=")
-    found: Any = obj
-    for name in field_path.split(".") if field_path else ():
-        found = found.get(name, {})
+    text = request.params.get("fieldSelector", "")
+    wanted = [one.split("=") for one in text.split(",") if one]
     return (
         place.namespace in ("", obj["metadata"].get("namespace", ""))
         and matches(obj["metadata"].get("labels", {}))
-        and (not field_path or found == value)
+        and all(_field(obj, path) == value for path, value in wanted)
     )
+
+
+def _field(obj: Json, path: str) -> Any:
+    """A field by its path; the source of an Event is the name of its component."""
+    found: Any = obj
+    for name in (*path.split("."), *(["component"] if path == "source" else ())):
+        found = found.get(name, {})
+    return found
 
 
 def _merged(target: Json, patch: Json) -> Json:

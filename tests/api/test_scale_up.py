@@ -367,6 +367,13 @@ ANSWERS: dict[str, tuple[Via, Map, ScaleUpState, str, tuple[int, ScaleUpState] |
         "ReadyForProvisioning is False",
         (300 * SECOND + NOT_READY, ScaleUpState.FAILED),
     ),
+    "a buffer for which Karpenter adds nodes": (
+        Via.CAPACITY_BUFFER,
+        told(("ReadyForProvisioning", "True"), ("Provisioning", "False", "RequiresNewCapacity")),
+        ScaleUpState.ACCEPTED,
+        "Provisioning is False",
+        None,
+    ),
     "a buffer that quotas cut": (
         Via.CAPACITY_BUFFER,
         told(("ReadyForProvisioning", "True"), ("LimitedByQuotas", "True")),

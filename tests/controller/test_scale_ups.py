@@ -363,6 +363,41 @@ async def test_that_no_nodes_are_added_is_read_from_events(via: str) -> None:
         assert not [one for one in rig.server.requests[before:] if one.path.endswith("/events")]
 
 
+def failed_scheduling(name: str, uid: str, source: str) -> Json:
+    """An Event as Karpenter or kube-scheduler writes it."""
+    words = 'Failed to schedule pod, incompatible with nodepool "a", daemonset overhead={"cpu":"1"}'
+    return {
+        "metadata": {"namespace": "default", "name": f"{name}.{uid}.{source}"},
+        "reason": "FailedScheduling",
+        "message": words,
+        "source": {"component": source},
+        "involvedObject": {"kind": "Pod", "uid": uid},
+    }
+
+
+@pytest.mark.parametrize("via", ["CapacityBuffer", "PlaceholderPods"])
+async def test_that_karpenter_adds_no_nodes_is_read_from_events_about_pods(via: str) -> None:
+    """The pods of a buffer exist in Karpenter only; their uids are numbered."""
+    async with Asking(BUFFERS, via=via) as rig:
+        await rig.do(ASK)
+        plural = "capacitybuffers" if via == "CapacityBuffer" else "pods"
+        (name,) = rig.server.names(plural)
+        uid = rig.server.named(plural, name)["metadata"]["uid"]
+        uid += "-1" if via == "CapacityBuffer" else ""
+        rig.server.put("events", failed_scheduling(name, uid, "default-scheduler"))
+        rig.server.put("events", failed_scheduling(name, "other-1", "karpenter"))
+        rig.events.clear()
+        assert not await rig.heard(21)
+        rig.server.put("events", failed_scheduling(name, uid, "karpenter"))
+        rig.events.clear()
+        (failed,) = await rig.heard(11)
+        assert failed.state is ScaleUpState.FAILED
+        assert failed.message == (
+            '“Failed to schedule pod, incompatible with nodepool "a", '
+            'daemonset overhead={"cpu":"1"}”'
+        )
+
+
 async def test_pods_name_the_request_that_was_made_for_them() -> None:
     async with Asking(REQUESTS) as rig:
         await rig.do(ASK)

@@ -229,6 +229,31 @@ def test_a_failure_is_told_in_the_words_of_the_autoscaler(plane: ControlPlane) -
 
 
 @pytest.mark.parametrize("via", WAYS[1:])
+def test_what_karpenter_says_in_events_about_pods_is_a_failure(
+    plane: ControlPlane, via: str
+) -> None:
+    """kube-scheduler says FailedScheduling of placeholder pods as well."""
+    with asking(plane, via) as (namespace, _):
+        create(plane, gang("grow", namespace))
+        (one, *_) = requested(plane, via, namespace, 3 if via == "PlaceholderPods" else 1)
+        uid = one["metadata"]["uid"] + ("-1" if via == "CapacityBuffer" else "")
+        event = {
+            "metadata": {"name": "karpenter.1", "namespace": namespace},
+            "involvedObject": {"kind": "Pod", "namespace": namespace, "name": "p", "uid": uid},
+            "reason": "FailedScheduling",
+            "message": "Failed to schedule pod, no instance type satisfied resources",
+            "type": "Warning",
+            "source": {"component": "karpenter"},
+        }
+        plane.ask("POST", f"/api/v1/namespaces/{namespace}/events", event)
+
+        def words() -> str:
+            return mcad("events", "grow", "-n", namespace, kubeconfig=plane.admin_kubeconfig)
+
+        plane.wait_for(lambda: "no instance type satisfied" in words(), 60, "the words are told")
+
+
+@pytest.mark.parametrize("via", WAYS[1:])
 def test_the_real_autoscaler_says_in_events_that_no_nodes_come(
     plane: ControlPlane, via: str
 ) -> None:

@@ -23,6 +23,9 @@ and a new request has to be made before."""
 NOT_READY: Duration = 30 * SECOND
 """How long a CapacityBuffer may be unready. The autoscaler may read it before its template."""
 
+ADDS_NODES = "RequiresNewCapacity"
+"""The reason for which Karpenter writes Provisioning=False while it adds the nodes."""
+
 CONSUMED = "CapacityBookingConsumed"
 """The reason of BookingExpired if all pods have used their nodes."""
 
@@ -142,6 +145,9 @@ def _buffer(obj: Map) -> Sight:
     title = f"CapacityBuffer {told.name}"
     if told.has("LimitedByQuotas"):
         return Sight(ScaleUpState.FAILED, told.words("LimitedByQuotas"), told.since, title)
+    name = "Provisioning"
+    if told.reason(name) == ADDS_NODES:
+        return Sight(ScaleUpState.ACCEPTED, told.words(name), told.since, title)
     for name in ("ReadyForProvisioning", "Provisioning"):
         if told.has(name, "False"):
             late = told.changed(name) + NOT_READY
