@@ -47,14 +47,18 @@ def prefer(nodes: Map, term: Map, weight: int) -> None:
 
 
 def keep_off(template: Map, rules: NodeRules, path: str) -> None:
-    """Keep the pods of the template at this path off nodes that are reserved for other pods."""
+    """Keep the pods of the template at this path off nodes that are reserved for other pods, and on
+    the nodes that are planned for them."""
     avoided = _not_named(dict.fromkeys(rules.avoided_at(path)))
     forbidden = _not_named(dict.fromkeys(rules.excluded_at(path)))
-    nodes = node_affinity(template) if avoided or forbidden else None
+    is_any = avoided or forbidden or rules.planned
+    nodes = node_affinity(template) if is_any else None
     if nodes is None:
         return
     if avoided:
         prefer(nodes, {"matchFields": avoided}, _WEIGHT_MAX)
+    for name in rules.planned:
+        prefer(nodes, {"matchFields": [_named(name, "In")]}, _WEIGHT_MAX)
     require(nodes, "matchFields", forbidden)
 
 
@@ -79,4 +83,8 @@ def _in_domain(domain: Domain) -> Map:
 
 def _not_named(names: Iterable[str]) -> list[Map]:
     """One requirement per name: the API allows one value for a field."""
-    return [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in names]
+    return [_named(name, "NotIn") for name in names]
+
+
+def _named(name: str, operator: str) -> Map:
+    return {"key": "metadata.name", "operator": operator, "values": [name]}

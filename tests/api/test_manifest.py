@@ -306,5 +306,18 @@ def test_nodes_to_exclude_are_forbidden_to_every_pod_whatever_else_is_required()
             assert terms == [{"matchFields": [off]}]
 
 
+def test_planned_nodes_are_a_wish_each() -> None:
+    parsed = accepted(v1beta1(pod()))
+    rules = NodeRules(avoid=("n3",), planned=("n1", "n2"))
+    made = json.loads(render(parsed.manifests[0], parsed.workload, 0, 4, rules))
+    nodes = made["spec"]["affinity"]["nodeAffinity"]
+    wishes = nodes["preferredDuringSchedulingIgnoredDuringExecution"]
+    found = [
+        (one["operator"], one["values"]) for w in wishes for one in w["preference"]["matchFields"]
+    ]
+    assert found == [("NotIn", ["n3"]), ("In", ["n1"]), ("In", ["n2"])]
+    assert [one["weight"] for one in wishes] == [100, 100, 100]
+
+
 def test_without_nodes_to_avoid_nothing_is_added() -> None:
     assert "affinity" not in json.dumps(created(v1beta1(pod())))

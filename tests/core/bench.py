@@ -169,6 +169,7 @@ class Bench:
     looks: int = 0
     avoided: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by uid, at the last create
     excluded: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    planned: dict[str, tuple[str, ...]] = field(default_factory=dict)
     stubborn: set[str] = field(default_factory=set)  # pods that no kubelet ends
     graceful: bool = False  # deleted pods take all of their grace period
     dying: list[tuple[Instant, ObjectRef, str]] = field(default_factory=list)  # with the pod's uid
@@ -582,6 +583,7 @@ class Bench:
         """What a request contains is fixed when the command is given."""
         self.avoided[command.uid] = command.node_rules.avoid
         self.excluded[command.uid] = command.node_rules.exclude
+        self.planned[command.uid] = command.node_rules.planned
         work = self.works.get(command.uid)
         if work is not None:
             ref = work.items[command.item].ref

@@ -29,6 +29,21 @@ def note_dispatch(cluster: Cluster, entry: Entry, since: Instant) -> None:
         flying[entry.uid] = since
 
 
+def owner_waits(cluster: Cluster, entry: Entry) -> bool:
+    """Whether the owner of a reservation, which fits, has to wait as AppWrappers in line have to;
+    asks for a pass at the end."""
+    _forget_old(cluster)
+    shape, flying = cluster.capacity.shape(entry.workload.sets), cluster.walk.in_flight
+    in_flight = cluster.capacity.gangs.in_flight(flying)
+    since = entry.wait.binding_since or cluster.now
+    until = since + _limit(cluster)
+    waits = cluster.now < until and bool(flying) and cluster.capacity.may_strand(in_flight, shape)
+    entry.wait.binding_since = since if waits else 0
+    if waits:
+        cluster.agenda.wake_at(until)
+    return waits
+
+
 class BindingWait:
     """The gangs in flight in one pass, looked up when the first gang is about to start."""
 

@@ -11,7 +11,9 @@ from mcad.core.eligibility import end_times
 from mcad.core.state.bounds import AVOIDED_MAX
 from mcad.core.state.entry import Entry
 from mcad.core.state.model import NodeRules
-from mcad.core.state.reservation import EVICTIONS, Reservation
+from mcad.core.state.reservation import EVICTIONS, Reservation, ReservationReason
+
+_SCALING_UP = ReservationReason.SCALING_UP
 
 
 def may_pass(cluster: Cluster, entry: Entry, owner: Entry) -> bool:
@@ -63,7 +65,15 @@ def reserved_nodes(cluster: Cluster, entry: Entry, item: int) -> NodeRules:
             is_needed = ends and reservation.reason in EVICTIONS
             (exclude if is_needed else avoid).extend(reservation.nodes)
     exclude = [name for name in exclude if name not in own]
-    return NodeRules(_first(avoid), _first(exclude))
+    planned = _first(own) if _may_come_nodes(cluster, entry) and len(own) <= AVOIDED_MAX else ()
+    return NodeRules(_first(avoid), _first(exclude), planned=planned)
+
+
+def _may_come_nodes(cluster: Cluster, entry: Entry) -> bool:
+    """Whether nodes that others asked for may come before the pods of the AppWrapper are bound: new
+    nodes are the emptiest, and no rule of these pods names them yet."""
+    asks = any(one.reserved.reason is _SCALING_UP for one in cluster.reservations.values())
+    return asks and entry.record.epoch == cluster.epoch
 
 
 def _of_the_fulfilled(cluster: Cluster) -> list[str]:

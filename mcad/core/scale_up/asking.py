@@ -146,7 +146,8 @@ def _consider(cluster: Cluster, entry: Entry) -> bool:
     if not _is_served(cluster, entry) or pre_enqueue.obstacle(cluster, entry) is not None:
         return False
     lifted = (entry.uid, *outranked(cluster, entry))
-    snapshot, soon = release_set.what_if(cluster, entry, lifted), _ends_soon(cluster)
+    snapshot = release_set.what_if(cluster, entry, lifted, keep.FULLEST)
+    soon = _ends_soon(cluster)
     if release_set.least(cluster, snapshot, soon) is not None:
         return False
     begun, plan = snapshot.steps, snapshot.partial()

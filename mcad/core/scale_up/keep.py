@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mcad.core.cluster import Cluster
 from mcad.core.commands import RequestScaleUp, WithdrawScaleUp
-from mcad.core.eligibility import end_times
+from mcad.core.eligibility import binding_wait, end_times
 from mcad.core.nodes.ledger import Plan, placed
 from mcad.core.reservations import manage, release_set
 from mcad.core.reservations.release_set import ReleaseSet
@@ -21,9 +21,12 @@ from mcad.core.state.lifecycle import Phase
 from mcad.core.state.reasons import SCALE_UP_TIMED_OUT, ConditionType, EventReason
 from mcad.core.state.reservation import Reservation, ReservationReason
 from mcad.core.state.scale_up import FAILURES, ScaleUpRequest, ScaleUpState, Searched
-from mcad.core.state.units import SECOND
+from mcad.core.state.units import SECOND, Instant
 
-_BESIDE = Where(beside=True)
+FULLEST = Where(fullest=True)
+"""The autoscaler fills free room before it adds nodes: on emptier nodes a pod would take the room
+that is meant for larger pods."""
+_BESIDE = Where(beside=True, fullest=True)
 
 # -- making --------------------------------------------------------------------------------------
 
@@ -60,7 +63,7 @@ def resume(cluster: Cluster) -> None:
     """Resume the reservations on record, with the places that there are now. The request of an
     earlier leader is known from its object; what it did not create is asked for again."""
     for entry, reservation in manage.in_line(cluster, cluster.reservations.take_on_record()):
-        snapshot = release_set.what_if(cluster, entry)
+        snapshot = release_set.what_if(cluster, entry, where=FULLEST)
         manage.begin(cluster, entry, reservation, ReleaseSet(snapshot.partial(), ()))
 
 
@@ -68,10 +71,17 @@ def resume(cluster: Cluster) -> None:
 
 
 def owners(cluster: Cluster) -> list[Entry]:
-    """The AppWrappers that wait for nodes, the oldest reservation first; an AppWrapper with a
-    provisioned request comes before all others."""
+    """The AppWrappers that wait for nodes: those with a provisioned request first, in the order in
+    which the autoscaler found nodes for them, then the oldest reservation."""
     found = [one for one in cluster.reservations.values() if _scales_up(one)]
-    return sorted(found, key=lambda one: (not _is_provisioned(cluster, one), one.reserved.since))
+    return sorted(found, key=lambda one: _turn(cluster, one))
+
+
+def _turn(cluster: Cluster, entry: Entry) -> tuple[bool, Instant, Instant, int, Instant, str]:
+    request = request_of(cluster, entry)
+    at = request.provisioned_at if request is not None and _is_provisioned(cluster, entry) else 0
+    asked_with_it = -entry.workload.priority, entry.first_seen, entry.uid
+    return (not at, at, entry.reserved.since, *asked_with_it)
 
 
 def _scales_up(entry: Entry) -> bool:
@@ -94,16 +104,25 @@ def keep(cluster: Cluster, *, at_once: bool = False) -> None:
     after each change, for dry runs."""
     if cluster.reservations.on_record:
         resume(cluster)
-    for number, entry in enumerate(owners(cluster)):
-        if number and cluster.agenda.is_spent:
-            cluster.agenda.carry_over()
-            break
-        cluster.errors.about = entry.uid
-        if entry.uid in cluster.reservations:
-            _keep_one(cluster, entry, at_once=at_once)
+    while _keep_all(cluster, at_once=at_once):
+        cluster.scale_ups.searched.clear()  # before others get what the dispatched one leaves
     cluster.scale_ups.keep_only(cluster.reservations)
     _withdraw_unneeded(cluster)
     shown.show(cluster, owners(cluster))
+
+
+def _keep_all(cluster: Cluster, *, at_once: bool) -> bool:
+    """Keep each reservation; returns whether an AppWrapper was dispatched."""
+    is_any = False
+    for number, entry in enumerate(owners(cluster)):
+        if number and cluster.agenda.is_spent:
+            cluster.agenda.carry_over()
+            return False
+        cluster.errors.about = entry.uid
+        if entry.uid in cluster.reservations:
+            _keep_one(cluster, entry, at_once=at_once)
+            is_any |= entry.phase is Phase.INTENDING
+    return is_any
 
 
 def _keep_one(cluster: Cluster, entry: Entry, *, at_once: bool) -> None:
@@ -139,10 +158,12 @@ def _find_places(cluster: Cluster, entry: Entry) -> None:
     plan = release_set.place(cluster, release_set.what_if(cluster, entry, own, _BESIDE))
     if plan is None and _is_provisioned(cluster, entry):
         plan = _instead_of_others(cluster, entry)
-    if plan is not None:
+    if plan is not None and not binding_wait.owner_waits(cluster, entry):
         _go(cluster, entry, plan)
         return
-    snapshot = release_set.what_if(cluster, entry, own)
+    if plan is not None:
+        cluster.scale_ups.searched.pop(entry.uid, None)  # the next pass searches again
+    snapshot = release_set.what_if(cluster, entry, own, FULLEST)
     for uid in _passing(cluster, entry):
         snapshot.remove_anyway(uid)
     begun = snapshot.steps
@@ -192,7 +213,7 @@ def _instead_of_others(cluster: Cluster, entry: Entry) -> Plan | None:
     """Where an AppWrapper with a provisioned request goes if it takes the nodes of AppWrappers
     without one: new nodes are equal, so the other may have got the nodes that came for it."""
     lifted = [one.uid for one in owners(cluster) if not _is_provisioned(cluster, one)]
-    snapshot = release_set.what_if(cluster, entry, (entry.uid, *lifted))
+    snapshot = release_set.what_if(cluster, entry, (entry.uid, *lifted), FULLEST)
     plan = release_set.place(cluster, snapshot) if lifted else None
     for owner in manage.owners_on(cluster, plan or []):
         if owner is not entry:

@@ -50,10 +50,12 @@ class Variants(NamedTuple):
 
 class Where(NamedTuple):
     """The nodes that a gang may use: ``only`` names them (none: all). ``beside``: also what is left
-    of nodes that are reserved for others, as if it started at once."""
+    of nodes that are reserved for others, as if it started at once. ``fullest``: a plan takes the
+    nodes with the least room that suffices, else the fewest nodes."""
 
     only: Collection[str] = ()
     beside: bool = False
+    fullest: bool = False
 
 
 ANYWHERE = Where()
@@ -95,7 +97,8 @@ class Snapshot:
         self._free = view.ledger.free.copy(names)
         self._columns = {name: self._free.column(name) for name in names}
         self._unplaced: Books = dict(view.unplaced_pods.demand())
-        self._ways = self._made(gang, self._open_to_all(lifted, where))
+        usable = self._open_to_all(lifted, where)
+        self._ways = self._made(gang, usable, most_first=not where.fullest)
         self._ways_at: dict[int, list[Way]] = {}
         for way in self._ways:
             for at in way.concerned.nonzero()[0].tolist():
@@ -122,12 +125,12 @@ class Snapshot:
             usable &= among
         return usable
 
-    def _made(self, gang: Variants, usable: Mask) -> list[Way]:
+    def _made(self, gang: Variants, usable: Mask, *, most_first: bool) -> list[Way]:
         """A way for each variant, as far as the work for ways suffices: the possible variants are
         made first, then the preferred ones. The result is in order of preference."""
         ledger, ways, last = self._view.ledger, list[Way](), len(gang.may)
         for one in (*gang.may, *gang.prefers):
-            way = Way(one, self._free, one.mask & usable, ledger)
+            way = Way(one, self._free, one.mask & usable, ledger, most_first=most_first)
             if self._on_nodes and self._view.unplaced_pods.weighing_on(one.nodes):
                 way.hopeless = True
             ways.append(way)

@@ -34,11 +34,19 @@ class Way:
     even on empty nodes. ``steps`` counts the work of searches.
     """
 
-    def __init__(self, prospect: Prospect, columns: Columns, usable: Mask, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        prospect: Prospect,
+        columns: Columns,
+        usable: Mask,
+        ledger: Ledger,
+        *,
+        most_first: bool = True,
+    ) -> None:
         self._prospect = prospect
         self._columns = columns
         self._ledger = ledger
-        self._nodes = Nodes(columns, usable, most_first=True)
+        self._nodes = Nodes(columns, usable, most_first=most_first)
         self._nodes.known_choices = {}
         self._searched = 0
         self._draft: Draft | None = None

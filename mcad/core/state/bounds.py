@@ -314,7 +314,7 @@ SCALE_UP_PAUSE_MAX: Duration = 1800 * SECOND
 """After a scale-up that failed: wait, exponentially, before the next request of the AppWrapper. A
 request that has become too small is made anew after the first pause."""
 
-SCALE_UP_OVERDUE: Duration = 60 * SECOND
+SCALE_UP_OVERDUE: Duration = 15 * SECOND
 """An autoscaler says that nodes are provisioned when it has ordered them. If pods still lack a
 place after twice the usual duration of a scale-up, and at least this, the request is made anew."""
 

@@ -174,14 +174,15 @@ class AddedRequests(Struct, frozen=True):
 
 
 class NodeRules(NamedTuple):
-    """Where the pods of an item go: off the nodes for other pods (names, sorted), and into their
-    topology domains."""
+    """Where the pods of an item go: off the nodes for other pods (names, sorted), to the nodes that
+    are planned for them, and into their topology domains."""
 
     avoid: tuple[str, ...] = ()  # its pods go elsewhere if there is room
     exclude: tuple[str, ...] = ()  # its pods must not go there
     apart: tuple[KeptApart, ...] = ()  # the same for the pods of these templates
     domains: tuple[ChosenDomain, ...] = ()
     prefers: Domain | None = None  # its pods go there if there is room
+    planned: tuple[str, ...] = ()  # the same for these nodes (names, sorted)
 
     def avoided_at(self, path: str) -> tuple[str, ...]:
         """The nodes that the pods of the template at this path should avoid."""

@@ -253,6 +253,91 @@ def test_one_starts_on_what_another_leaves_of_the_nodes_that_are_kept_for_it() -
     assert bench.order == ["b"]
 
 
+def test_what_one_leaves_at_its_dispatch_is_kept_for_others_that_wait_for_nodes() -> None:
+    bench = Bench(replace(GROWS, scale_up_concurrent=2))
+    bench.start(workload("b", 4000, 4000), workload("a", 2000, 2000, 2000), workload("c", 500))
+    bench.advance(2)
+    bench.autoscale("a", ScaleUpState.PROVISIONED)
+    bench.add_node(node("n1", 4000))
+    bench.advance(2)
+    assert bench.entry("a").reserved.nodes == ("n1",)
+    bench.autoscale("b", ScaleUpState.PROVISIONED)
+    bench.advance(2)
+    bench.add_node(*(node(f"n{number}", 2000) for number in range(2, 5)))
+    bench.settle()
+    assert bench.order == ["a"]
+    assert bench.entry("b").reserved.nodes == ("n1",)
+
+
+def test_places_are_reserved_on_the_nodes_with_the_least_room() -> None:
+    """The autoscaler fills these first: the others are meant for larger pods."""
+    bench = Bench(GROWS)
+    bench.start(workload("a", 1000, 1000, 5000), workload("b", 4000, 6000))
+    bench.advance(2)
+    bench.add_node(node("large", 4000), node("small", 2000))
+    bench.advance(2)
+    assert bench.entry("a").reserved.nodes == ("small",)
+    assert bench.entry("b").reserved.nodes == ("large",)
+
+
+def test_one_that_has_got_a_place_stays_before_one_that_asked_with_it() -> None:
+    bench = Bench(GROWS)
+    bench.start(workload("a", 3000, 3000, 3000), workload("b", 2000))
+    bench.advance(2)
+    for number in (1, 2, 3):
+        bench.add_node(node(f"n{number}", 4000))
+        bench.advance(2)
+        assert bench.order == ["a"] * (number == 3)
+
+
+def test_nodes_go_to_the_request_that_was_provisioned_first() -> None:
+    """The autoscaler counted these nodes for it."""
+    bench = Bench(GROWS)
+    bench.start(workload("a", 3000), workload("b", 2000))
+    bench.advance(2)
+    bench.autoscale("b", ScaleUpState.PROVISIONED)
+    bench.autoscale("a", ScaleUpState.PROVISIONED)
+    bench.add_node(node("n1", 4000))
+    bench.advance(2)
+    assert bench.order == ["b"]
+
+
+def test_one_whose_nodes_are_there_waits_for_pods_that_could_take_them() -> None:
+    """Its pods would get no other nodes: they consume what was made for them."""
+    bench = Bench(replace(GROWS, binding_wait=5 * SECOND))
+    bench.start(workload("a", 1000), workload("b", 4000))
+    bench.advance(2)
+    bench.add_node(node("n1", 1000), node("n2", 4000))
+    bench.advance(0.5)
+    assert bench.order == ["a"]
+    bench.bind("a-0", "n1").settle()
+    assert bench.order == ["a", "b"]
+
+    bench = Bench(replace(GROWS, binding_wait=5 * SECOND))
+    bench.start(workload("a", 1000), workload("b", 4000))
+    bench.advance(2)
+    bench.add_node(node("n1", 1000), node("n2", 4000))
+    bench.advance(4)
+    assert bench.order == ["a"]
+    bench.advance(2)
+    assert bench.order == ["a", "b"]  # the pod may never be bound
+
+
+def test_pods_prefer_their_planned_nodes_while_nodes_come_that_others_asked_for() -> None:
+    """kube-scheduler puts pods on the emptiest nodes: the new ones, which are meant for others."""
+    bench = Bench(GROWS)
+    bench.start(workload("a", 1000), workload("b", 4000))
+    bench.advance(2)
+    bench.add_node(node("n1", 1000))
+    bench.advance(2)
+    assert bench.order == ["a"]
+    assert bench.planned["uid-a"] == ("n1",)
+    bench.add_node(node("n2", 4000))
+    bench.advance(2)
+    assert bench.order == ["a", "b"]
+    assert bench.planned["uid-b"] == ()  # no other AppWrapper waits for nodes
+
+
 def test_one_whose_nodes_are_there_goes_before_one_whose_nodes_are_not() -> None:
     bench = Bench(GROWS)
     bench.start(workload("a", 1000, 1000), workload("b", 1000))
