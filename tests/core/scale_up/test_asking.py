@@ -255,14 +255,15 @@ def test_one_starts_on_what_another_leaves_of_the_nodes_that_are_kept_for_it() -
 
 def test_what_one_leaves_at_its_dispatch_is_kept_for_others_that_wait_for_nodes() -> None:
     bench = Bench(replace(GROWS, scale_up_concurrent=2))
-    bench.start(workload("b", 4000, 4000), workload("a", 2000, 2000, 2000), workload("c", 500))
+    bench.start(workload("a", 2000, 2000, 2000))
     bench.advance(2)
-    bench.autoscale("a", ScaleUpState.PROVISIONED)
     bench.add_node(node("n1", 4000))
     bench.advance(2)
-    assert bench.entry("a").reserved.nodes == ("n1",)
+    bench.start(workload("b", 4000, 4000), workload("c", 500))
+    bench.advance(2)
     bench.autoscale("b", ScaleUpState.PROVISIONED)
     bench.advance(2)
+    assert bench.entry("a").reserved.nodes == ("n1",)
     bench.add_node(*(node(f"n{number}", 2000) for number in range(2, 5)))
     bench.settle()
     assert bench.order == ["a"]
