@@ -57,6 +57,7 @@ class Moods:
     lost: float = 0.0  # go again within a minute of their coming
     startup_s: float = 0.0  # for so long a new node has a taint of start-up
     booking_s: float = 600.0  # for which nodes are kept for a request
+    given_up_s: float = 60.0  # after which an order without an answer is counted no more
     seed: int = 0
 
     def comes_s(self, group: Group, now_s: float, rng: Random) -> float | None:

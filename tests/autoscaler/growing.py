@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
+from typing import Any
 
 from mcad.api import labels
 from mcad.api.scale_up.objects import priority_class
@@ -15,10 +16,12 @@ from mcad.kube.kinds import CRDS
 from mcad.kube.resource import Resource
 from mcad.sim.cluster import Cluster
 from mcad.sim.serving.server import SimApi
-from mcad.sim.store import Change
+from tests.autoscaler.dispatches import Dispatches, begun
 from tests.autoscaler.groups import KIND, Group, Moods
 from tests.autoscaler.kinds import BUFFERS, REQUESTS, TEMPLATES, crds
 from tests.autoscaler.standin import StandIn, start
+from tests.autoscaler.waits import Waits
+from tests.faults.edits import STORAGE
 from tests.faults.injection import Plan
 from tests.faults.scenarios import Scenario
 from tests.faults.world import Outcome, World, run
@@ -26,8 +29,8 @@ from tests.faults.world import Outcome, World, run
 PRIORITY_CLASSES = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
 )
-LATE_S = 5.0
-PODS = ("", "pods")
+Json = dict[str, Any]
+
 LEFT = (REQUESTS, BUFFERS, TEMPLATES)
 
 
@@ -45,38 +48,39 @@ class GrowingWorld(World):
         super().__init__(cluster, scenario, plan)
         registry = cluster.registry
         self._users = Client(SimApi(registry), registry.clock, Random(8))
-        self.autoscaler = StandIn(self._users, groups, moods, unneeded_s=60.0)
+        self.autoscaler = StandIn(
+            self._users,
+            groups,
+            moods,
+            unneeded_s=60.0,
+            ordered=self._ordered,
+            version=lambda: registry.store.version,
+        )
         self._work: asyncio.Task[None] | None = None
         self._via = scenario.config.scale_up.via
-        self.pods: set[str] = set()  # uids of those that AppWrappers have made
-        self.late: set[str] = set()  # of those without a node for more than LATE_S
-        self.used: set[str] = set()  # names of the nodes that had one
-        self._waits: dict[str, float] = {}  # by uid: since when
-        registry.store.listen(PODS, self._heard)
+        self.dispatches = Dispatches(registry.store)
+        self.waits = Waits(registry.store, registry.clock, self.dispatches)
+        self.left: list[str] = []  # of requests, at the end
+        self.unneeded: list[str] = []  # orders for AppWrappers that did not wait
 
     def _may_lack_room(self, owner: str) -> bool:
         """Placeholder pods ask for nodes by having none, and pods in their place preempt them."""
         return self._via is Via.PLACEHOLDER_PODS or super()._may_lack_room(owner)
 
-    def _heard(self, change: Change) -> None:
-        """Count the pods of AppWrappers, and those that wait for a node for long."""
-        pod, now = change.obj, self.clock.monotonic()
-        tags, uid = labels.labels_of(pod), pod["metadata"]["uid"]
-        if labels.APPWRAPPER_UID not in tags or labels.SCALE_UP_UID in tags:
-            return
-        self.pods.add(uid)
-        if node := pod["spec"].get("nodeName"):
-            self.used.add(node)
-        if change.type == "ADDED":
-            self._waits[uid] = now
-        elif node or change.type == "DELETED":
-            if now - self._waits.pop(uid, now) > LATE_S:
-                self.late.add(uid)
+    def _ordered(self, asking: Sequence[Json], count: int) -> None:
+        """Nodes are needed if an AppWrapper waits for them, or a pod of one that is dispatched."""
+        found = (obj for _, obj in self._cluster.registry.store.items(STORAGE))
+        of_uid = {one["metadata"]["uid"]: one for one in found}
+        tags = [labels.labels_of(one) for one in asking]
+        waiting = [of_uid.get(one.get(labels.SCALE_UP_UID, "")) for one in tags]
+        is_needed = any(labels.SCALE_UP_UID not in one for one in tags)
+        if not (is_needed or any(one and _waits(one) for one in waiting)):
+            self.unneeded += [" and ".join(one["metadata"]["name"] for one in asking)] * count
 
     @property
     def wasted(self) -> set[str]:
         """The nodes that came and had no pod of an AppWrapper."""
-        return set(self.autoscaler.figures.ready_s) - self.used
+        return set(self.autoscaler.figures.ready_s) - self.waits.used
 
     async def _furnish(self) -> float:
         for crd in crds():
@@ -89,12 +93,21 @@ class GrowingWorld(World):
         outcome = await super().live_through()
         for kind in LEFT:
             found, _ = await self._users.list_all(kind)
-            names = [one["metadata"]["name"] for one in found]
-            if names:
-                self.troubles.append(f"left at the end: {kind.plural} {names}")
+            self.left += [f"{kind.plural} {one['metadata']['name']}" for one in found]
+        self.troubles += [f"left at the end: {one}" for one in self.left]
+        self.troubles += [
+            f"dispatched without nodes: {one}" for one in self.dispatches.without_nodes
+        ]
         if self._work is not None:
             self._work.cancel()
         return outcome
+
+
+def _waits(appwrapper: Json) -> bool:
+    """Whether it is to be dispatched and is not."""
+    if appwrapper["spec"].get("suspend") or "deletionTimestamp" in appwrapper["metadata"]:
+        return False
+    return begun(appwrapper) is None
 
 
 def grow(

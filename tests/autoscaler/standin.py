@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -30,7 +30,6 @@ Json = dict[str, Any]
 
 LOOK_S = 2.0
 RETRY_S = 60.0
-GIVEN_UP_S = 60.0  # after which an order that was not answered is counted no more
 DELETE_S = 5.0  # from the taint of a node that goes to its end
 STARTUP = "example.com/starting"
 CANDIDATE = "DeletionCandidateOfClusterAutoscaler"
@@ -72,12 +71,20 @@ class StandIn:
         moods: Moods = KIND,
         *,
         unneeded_s: float = 600.0,
+        ordered: Callable[[Sequence[Json], int], None] = lambda asking, count: None,
+        version: Callable[[], int] | None = None,
     ) -> None:
+        """``ordered`` hears of the requests or pods for which so many nodes are ordered. With
+        ``version`` of the cluster it does not look again at what has not changed."""
+        self._version, self._seen = version, -1
+        self._ordered = ordered
         self._client, self._clock = client, client.clock
+        self._begun_s = client.clock.monotonic()
         self._groups = {one.name: one for one in groups}
         self._moods, self._unneeded_s = moods, unneeded_s
         self._rng = Random(moods.seed)
         self._shapes = Shapes()
+        self._is_asked = False  # there are requests or buffers
         self._orders: list[Order] = []
         self._goes_s: dict[str, float] = {}  # by node: when the cloud takes it away
         self._starts_s: dict[str, float] = {}  # by node: when its taint of start-up goes
@@ -96,11 +103,16 @@ class StandIn:
 
     async def look(self) -> None:
         """One pass over the cluster."""
+        version = self._version() if self._version is not None else -1
+        if version == self._seen and version >= 0 and not self._waits():
+            return
+        self._seen = version
         await self._deliver()
         await self._take_away()
         nodes, pods, requests, buffers = [
             await self._all(kind) for kind in (NODES, PODS, REQUESTS, BUFFERS)
         ]
+        self._is_asked = bool(requests or buffers)
         templates = {_key(one): one for one in await self._all(TEMPLATES)}
         room = self._room(nodes, pods)
         await self._book(requests, templates, room)
@@ -109,13 +121,18 @@ class StandIn:
         await self._serve_buffers(buffers, templates, room)
         await self._remove_idle(nodes, room)
 
+    def _waits(self) -> bool:
+        """Whether something is due that no change in the cluster says."""
+        timed = (self._orders, self._goes_s, self._starts_s, self._idle_s, self._leaves_s)
+        return self._is_asked or any(timed)
+
     async def _all(self, kind: Resource) -> list[Json]:
         found, _ = await self._client.list_all(kind)
         return list(found)
 
     @property
     def _now_s(self) -> float:
-        return self._clock.monotonic()
+        return self._clock.monotonic() - self._begun_s
 
     # -- what the cloud does -------------------------------------------------------------------
 
@@ -169,7 +186,7 @@ class StandIn:
         comes_s = self._moods.comes_s(group, self._now_s, self._rng)
         name = f"{group.name}-{self._numbers[group.name]:03}"
         at_s = None if comes_s is None else self._now_s + comes_s
-        order = Order(group, name, at_s, self._now_s + (comes_s or 0.0) + GIVEN_UP_S)
+        order = Order(group, name, at_s, self._now_s + (comes_s or 0.0) + self._moods.given_up_s)
         self._orders.append(order)
         return order
 
@@ -210,7 +227,8 @@ class StandIn:
         """Nodes for pods that have none and name no request."""
         waiting = [one for one in pods if _is_waiting(one)]
         missing = room.place_all(waiting)
-        self._grow(room, missing, is_atomic=False)
+        with self._counting(missing):
+            self._grow(room, missing, is_atomic=False)
 
     async def _serve_requests(
         self, requests: Iterable[Json], templates: dict[Key, Json], room: Room
@@ -238,7 +256,9 @@ class StandIn:
         tried = room.copy()
         missing = tried.place_all(pods)
         reason, status, words = "CapacityIsFound", "True", FOUND
-        if missing and self._grow(tried, missing, is_atomic=True):
+        with self._counting([request]):
+            is_served = self._grow(tried, missing, is_atomic=True)
+        if missing and is_served:
             reason = "CapacityIsProvisioned"
         elif missing:
             self._tried_s[request["metadata"]["uid"]] = self._now_s
@@ -263,7 +283,8 @@ class StandIn:
                 await self._say(BUFFERS, buffer, ("ReadyForProvisioning", "False", "error"), words)
                 continue
             pods = pods_of(template, namespace, buffer["spec"]["replicas"])
-            self._grow(room, room.place_all(pods), is_atomic=False)
+            with self._counting([buffer]):
+                self._grow(room, room.place_all(pods), is_atomic=False)
             ready = ("ReadyForProvisioning", "True", "AttributesSetSuccessfully")
             await self._say(BUFFERS, buffer, ready, "ready")
             await self._say(BUFFERS, buffer, ("Provisioning", "True", "FakePodsInjected"), "")
@@ -287,6 +308,13 @@ class StandIn:
         return not left or (
             0 < len(left) < len(missing) and self._grow(room, left, is_atomic=False)
         )
+
+    @contextmanager
+    def _counting(self, asking: Sequence[Json]) -> Iterator[None]:
+        before = self.figures.ordered
+        yield
+        if self.figures.ordered > before:
+            self._ordered(asking, self.figures.ordered - before)
 
     def _plan(self, room: Room, group: Group, missing: list[Json]) -> tuple[Group, int, int]:
         """How many nodes of this group as many as possible of the pods need, and how many pods."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import ceil
 from random import Random
 from typing import Any
 
@@ -26,6 +27,7 @@ FAULTS = (
 )
 LAST_S = 900.0
 """When what cannot run is deleted, and stock-outs are over."""
+FOR_EVER = 100_000.0
 MOST = 8  # pods of an AppWrapper
 
 
@@ -74,6 +76,50 @@ def story(seed: int, *, kind: bool = False) -> Story:
         settles_s=4000.0,
     )
     return Story(seed, via, groups, moods, scenario, _plan(rng, said), kind, said)
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """Gangs that run for ever; ``needed`` are the nodes that suffice."""
+
+    groups: tuple[Group, ...]
+    moods: Moods
+    scenario: Scenario
+    needed: int
+
+
+def lasting(seed: int) -> Lasting:
+    """The world of a seed: pods are of one CPU. In each second one nodes come late or never."""
+    rng = Random(seed)
+    cpus, pods, acts, now = rng.randint(1, 4), 0, [], 0.0
+    names = "abcdef"[: rng.randint(2, 6)]
+    for name in names:
+        now += rng.choice((0.0, 0.1, 3.0, 40.0))
+        count = rng.randint(1, 9)
+        pods += count
+        acts.append((now, create(complete(name, job(name, count, FOR_EVER)))))
+    via = VIAS[seed % len(VIAS)]
+    config = Config(protectAfter=0, scaleUp={"via": via, "concurrent": rng.choice((1, 5))})
+    ends = dict.fromkeys(names, "Running")
+    group = Group("cpus", str(cpus), 60, rng.choice((2.0, 20.0, 60.0)))
+    is_kind = seed // len(VIAS) % 2 == 0
+    moods = Moods() if is_kind else _scarce(rng)
+    settles_s = 400.0 if is_kind else 4000.0
+    scenario = Scenario(
+        f"lasting {seed}", (), tuple(acts), ends, config=config, settles_s=settles_s
+    )
+    return Lasting((group,), moods, scenario, ceil(pods / cpus))
+
+
+def _scarce(rng: Random) -> Moods:
+    begins = rng.uniform(0.0, 60.0)
+    out = StockOut("cpus", begins, begins + rng.uniform(20.0, 300.0))
+    return Moods(
+        [out],
+        late=rng.choice((0.0, 0.3)),
+        never=rng.choice((0.0, 0.2)),
+        seed=rng.randrange(1 << 30),
+    )
 
 
 def _groups(rng: Random) -> tuple[Group, ...]:

@@ -8,24 +8,21 @@ back. A push plays a part of the seeds.
 from __future__ import annotations
 
 from collections import Counter
-from math import ceil
-from random import Random
 
 import pytest
 
 from mcad.api.config import Config
 from tests import budget
+from tests.autoscaler import crashes
 from tests.autoscaler.groups import Group
 from tests.autoscaler.growing import GrowingWorld, grow
-from tests.autoscaler.stories import VIAS, story
-from tests.faults.injection import Fault, Plan
+from tests.autoscaler.stories import FOR_EVER, lasting, story
+from tests.faults.injection import Fault
 from tests.faults.scenarios import Scenario, complete, create, job
-from tests.faults.world import Outcome
 
-KIND, MOODY, LASTING, WRITES = 6, 10, 9, 10
+KIND, MOODY, LASTING, WRITES = 6, 10, 9, 4
 SEEDS = 500
 LATE = 0.002
-FOR_EVER = 100_000.0
 
 
 def _played(seed: int, *, kind: bool) -> GrowingWorld:
@@ -47,7 +44,7 @@ def test_all_that_fits_runs_where_the_cloud_keeps_its_word(seeds: range) -> None
     pods, late = 0, 0
     for seed in budget.draw(seeds, KIND, "growing", str(seeds)):
         world = _played(seed, kind=True)
-        pods, late = pods + len(world.pods), late + len(world.late)
+        pods, late = pods + len(world.waits.pods), late + len(world.waits.late)
     assert pods
     assert late <= LATE * pods
 
@@ -68,57 +65,17 @@ def test_stories_that_have_failed(seed: int) -> None:
 
 # -- crashes ---------------------------------------------------------------------------------------
 
-GROUPS = (Group("cpus", "2", 4, 20.0),)
 
-
-def _in_turn(via: str) -> Scenario:
-    """One gets its nodes, one the nodes of it, and one is too large; then it is deleted."""
-    config = Config(protectAfter=0, scaleUp={"via": via, "timeout": 300})
-    acts = (
-        (0.0, create(complete("a", job("a", 5, 60)))),
-        (1.0, create(complete("b", job("b", 6, 30)))),
-    )
-    ends = dict.fromkeys("ab", "Completed")
-    return Scenario(f"two in turn, {via}", (), acts, ends, config=config, settles_s=900.0)
-
-
-@pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER], ids=lambda f: f.name)
-@pytest.mark.parametrize("via", sorted(set(VIAS)))
+@pytest.mark.parametrize("fault", crashes.FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("via", crashes.WAYS)
 def test_a_crash_at_any_write_changes_nothing_in_the_end(via: str, fault: Fault) -> None:
-    scenario = _in_turn(via)
-    undisturbed = grow(scenario, GROUPS)
-    assert undisturbed.writes > 20
-    for k in budget.draw(range(undisturbed.writes), WRITES, fault.name, via):
-        plan = Plan(writes=lambda number, k=k: fault if number == k else None)
-        outcome = grow(scenario, GROUPS, plan=plan)
-        assert outcome.objects == undisturbed.objects, (k, undisturbed.requests[k])
+    writes = crashes.undisturbed(via).writes
+    assert writes >= 50
+    for k in budget.draw(range(writes), WRITES, fault.name, via):
+        assert not (wrong := crashes.broken(via, fault, k)), wrong
 
 
 # -- as many nodes as are needed -------------------------------------------------------------------
-
-
-def _lasting(seed: int) -> tuple[Scenario, tuple[Group, ...], int]:
-    """Gangs that run for ever, and how many nodes they need: pods are of one CPU."""
-    rng = Random(seed)
-    cpus, pods, acts, now = rng.randint(1, 4), 0, [], 0.0
-    names = "abcdef"[: rng.randint(2, 6)]
-    for name in names:
-        now += rng.choice((0.0, 0.1, 3.0, 40.0))
-        count = rng.randint(1, 9)
-        pods += count
-        acts.append((now, create(complete(name, job(name, count, FOR_EVER)))))
-    via = VIAS[seed % len(VIAS)]
-    config = Config(protectAfter=0, scaleUp={"via": via, "concurrent": rng.choice((1, 5))})
-    ends = dict.fromkeys(names, "Running")
-    scenario = Scenario(f"lasting {seed}", (), tuple(acts), ends, config=config)
-    group = Group("cpus", str(cpus), 60, rng.choice((2.0, 20.0, 60.0)))
-    return scenario, (group,), ceil(pods / cpus)
-
-
-def _lives_through(seed: int) -> tuple[Outcome, GrowingWorld, int]:
-    scenario, groups, needed = _lasting(seed)
-    worlds: list[GrowingWorld] = []
-    return grow(scenario, groups, seen=worlds.append), worlds[0], needed
 
 
 @pytest.mark.parametrize(
@@ -127,11 +84,12 @@ def _lives_through(seed: int) -> tuple[Outcome, GrowingWorld, int]:
 def test_as_many_nodes_are_made_as_are_needed(seeds: range) -> None:
     sums: Counter[str] = Counter()
     for seed in budget.draw(seeds, LASTING, "lasting", str(seeds)):
-        _, world, needed = _lives_through(seed)
-        made = len(world.autoscaler.figures.ready_s)
-        sums.update(made=made, needed=needed, worlds=1, exact=made == needed)
-        assert not world.late
-        assert made <= needed + 1, f"seed {seed}: {made} nodes for {needed}"
+        told, worlds = lasting(seed), list[GrowingWorld]()
+        grow(told.scenario, told.groups, told.moods, seen=worlds.append)
+        made = len(worlds[0].autoscaler.figures.ready_s)
+        sums.update(made=made, needed=told.needed, worlds=1, exact=made == told.needed)
+        assert not worlds[0].waits.late
+        assert made <= told.needed + 1, f"seed {seed}: {made} nodes for {told.needed}"
     assert sums["made"] <= 1.01 * sums["needed"], sums
 
 
