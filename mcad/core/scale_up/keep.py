@@ -223,7 +223,8 @@ def _instead_of_others(cluster: Cluster, entry: Entry) -> Plan | None:
 
 
 def _go(cluster: Cluster, entry: Entry, plan: Plan) -> None:
-    since = entry.reserved.since
+    request = request_of(cluster, entry)
+    since = entry.reserved.since if request is None else request.since
     manage.fulfil(cluster, entry, plan)
     before = cluster.scale_ups.nodes_before.get(entry.uid)
     if entry.phase is not Phase.INTENDING or before is None:

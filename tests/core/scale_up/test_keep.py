@@ -285,6 +285,19 @@ def test_a_request_is_made_anew_if_the_nodes_that_were_ordered_are_not_enough() 
     assert bench.entry("a").reserved.nodes == ("n0",)
 
 
+def test_nodes_take_as_long_as_from_the_request_that_brought_them() -> None:
+    bench = _asks(1000)
+    bench.autoscale("a", ScaleUpState.PROVISIONED)
+    bench.advance(245)  # nothing comes, and it asks anew
+    assert len(bench.asked) == 2
+    bench.autoscale("a", ScaleUpState.PROVISIONED)
+    bench.advance(20)
+    bench.add_node(node("n1", 1000))
+    bench.advance(2)
+    assert bench.order == ["a"]
+    assert bench.dispatcher.cluster.scale_ups.usual < 30 * SECOND
+
+
 def test_reserved_room_is_known_to_questions() -> None:
     bench = _asks(1000)
     bench.start(workload("b", 1000))
