@@ -298,6 +298,39 @@ def test_nodes_take_as_long_as_from_the_request_that_brought_them() -> None:
     assert bench.dispatcher.cluster.scale_ups.usual < 30 * SECOND
 
 
+def _beside_one_in_flight() -> Bench:
+    """A gang that needs two whole nodes has them, and a smaller pod that was dispatched a moment
+    before may be bound on one of them."""
+    bench = Bench(replace(GROWS, binding_wait=5 * SECOND))
+    bench.start(workload("large", 1000, 1000))
+    bench.advance(2)
+    bench.add_node(node("part", 900)).start(workload("small", 500))
+    bench.add_node(node("n1", 1000), node("n2", 1000)).settle()
+    assert bench.order == ["small"]
+    assert bench.entry("large").reserved.nodes == ("n1", "n2")
+    return bench
+
+
+def test_a_gang_that_has_its_nodes_waits_until_no_pod_can_take_them() -> None:
+    bench = _beside_one_in_flight()
+    bench.bind("small-0", "part").advance(0.1)
+    assert bench.order == ["small", "large"]
+
+
+def test_a_gang_whose_node_was_taken_by_a_pod_in_flight_waits_for_another() -> None:
+    bench = _beside_one_in_flight()
+    bench.bind("small-0", "n1").advance(10)
+    assert bench.order == ["small"]
+    bench.add_node(node("n3", 1000)).settle()
+    assert bench.order == ["small", "large"]
+
+
+def test_a_pod_that_is_never_bound_holds_up_no_gang_with_nodes() -> None:
+    bench = _beside_one_in_flight()
+    bench.advance(5.1)
+    assert bench.order == ["small", "large"]
+
+
 def test_reserved_room_is_known_to_questions() -> None:
     bench = _asks(1000)
     bench.start(workload("b", 1000))
