@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -367,24 +367,32 @@ def module() -> Path:
     return Path(told["Dir"])
 
 
-def minimal_kueue() -> Path:
-    """The program, built once, with the flags ``--qps`` and ``--jobs``."""
-    edits = hashlib.sha256(repr(EDITS).encode()).hexdigest()[:8]
-    folder = binaries.cache_root() / f"minimalkueue-{KUEUE_VERSION}-{edits}"
+def minimal_kueue(edits: Mapping[str, str] | None = None, *files: Path) -> Path:
+    """The program, built once, with these edits (``EDITS`` if none are given: the flags ``--qps``
+    and ``--jobs``) of its main.go, and these Go files beside it."""
+    edits = EDITS if edits is None else edits
+    content = repr(edits) + "".join(one.read_text() for one in files)
+    folder = binaries.cache_root() / f"minimalkueue-{KUEUE_VERSION}-{_digest(content)}"
     made = folder / "minimalkueue"
     if made.exists():
         return made
     source = folder / "source"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(module(), source)
-    main = source / MINIMAL / "main.go"
     for path in (source, *source.rglob("*")):
         path.chmod(path.stat().st_mode | 0o200)
-    main.write_text(with_flags(main.read_text()))
+    main = source / MINIMAL / "main.go"
+    main.write_text(edited(main.read_text(), edits))
+    for one in files:
+        shutil.copy(one, main.parent)
     environment = os.environ | {"GOFLAGS": "-mod=readonly"}
     command = ["go", "build", "-p", "1", "-o", str(made), f"./{MINIMAL}"]
     subprocess.run(command, cwd=source, env=environment, check=True)
     return made
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()[:8]
 
 
 EDITS = {
@@ -435,9 +443,9 @@ EDITS = {
 """What is changed in minimalkueue's main.go. Kueue's default for batch Jobs is 5 workers too."""
 
 
-def with_flags(main: str) -> str:
-    """minimalkueue's main.go with the two flags."""
-    for old, new in EDITS.items():
+def edited(main: str, edits: Mapping[str, str] = EDITS) -> str:
+    """minimalkueue's main.go with these edits."""
+    for old, new in edits.items():
         if main.count(old) != 1:
             raise RuntimeError(f"minimalkueue has changed: {old!r}")
         main = main.replace(old, new)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from benchmarks import kueue_load, kueue_stream
+from benchmarks import kueue_load, kueue_scale_up, kueue_stream
 from benchmarks.dispatch_rate import is_alive
-from benchmarks.kueue_arms import EDITS, JOB, Kueue, KueueJobs, Mcad, queues, quotas, with_flags
+from benchmarks.kueue_arms import EDITS, JOB, Kueue, KueueJobs, Mcad, edited, queues, quotas
 from benchmarks.kueue_load import (
     BASELINE,
     LARGE_SCALE,
@@ -55,12 +57,12 @@ def test_a_cohort_may_use_what_its_queues_have() -> None:
 
 
 def test_the_flags_replace_the_two_constants_and_add_a_controller_of_jobs() -> None:
-    changed = with_flags("\n".join(EDITS))
+    changed = edited("\n".join(EDITS))
     assert "float32(*qps)" in changed
     assert "= 50\n" not in changed
     assert "jobs.SetupWithManager(mgr)" in changed
     with pytest.raises(RuntimeError, match="has changed"):
-        with_flags("")
+        edited("")
 
 
 def test_a_job_of_kueue_is_the_item_of_the_dispatcher_but_suspended() -> None:
@@ -221,3 +223,40 @@ async def test_a_gang_in_a_stream_is_watched_until_it_is_admitted(
     assert ("not admitted" in str(found)) is (gang_s > 0.5)
     assert found.use > 0
     assert 0 <= found.small_p50_s <= found.small_most_s
+
+
+def test_a_gang_of_the_scale_up_is_the_same_for_both() -> None:
+    for shape in (kueue_scale_up.SHAPES[0], kueue_scale_up.SHAPES[7]):
+        plain = kueue_scale_up.written("gang", shape)
+        queued = kueue_scale_up.Kueue().of(kueue_scale_up.written("gang", shape))
+        assert queued["spec"].pop("suspend")
+        assert queued["spec"] == plain["spec"]
+        text = str(plain)
+        assert text.count("'cpu'") == len(shape)
+        assert text.count("'nvidia.com/gpu': '8'") == 2 * sum(cpu == "gpu" for _, cpu in shape)
+
+
+def test_a_gang_has_started_when_its_last_pod_is_bound() -> None:
+    course = kueue_scale_up.Course({"gang": ((2, "1"),)}, created={"gang": time.monotonic()})
+    pods = [_pod("a", "node"), _pod("b", "")]
+    answers = {"/api/v1/nodes": [], "/api/v1/namespaces/default/pods": pods}
+    plane: Any = SimpleNamespace(request=lambda _, path: (200, {"items": answers[path]}))
+    plane.wait_for = lambda predicate, **_: predicate()
+    course.look(plane)
+    assert not course.started
+    course.seen["b"] -= 6.0
+    pods[1] = _pod("b", "node")
+    course.look(plane)
+    assert course.started.keys() == {"gang"}
+    assert (course.late, len(course.seen)) == (1, 2)
+
+
+def _pod(uid: str, node: str) -> Json:
+    metadata = {"uid": uid, "labels": {kueue_scale_up.GANG: "gang"}}
+    return {"metadata": metadata, "spec": {"nodeName": node} if node else {}}
+
+
+def test_the_go_file_is_called_once() -> None:
+    changed = edited("\n".join(EDITS), kueue_scale_up.KUEUE_EDITS)
+    assert changed.count("setupScaleUp(ctx, mgr, cCache, queues)") == 1
+    assert "func setupScaleUp(" in kueue_scale_up.GO.read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -184,10 +184,10 @@ def running(plane: ControlPlane) -> set[str]:
     return {name for name, count in wanted.items() if there.get(name) == count}
 
 
-def needed(groups: Mapping[str, str]) -> int:
+def needed(groups: Mapping[str, str], shapes: Iterable[Sequence[tuple[int, str]]] = SHAPES) -> int:
     """How many of these nodes (name -> group) suffice for the gangs: nodes are left out, small ones
     first, as long as all pods have a place."""
-    sets = [one for shape in SHAPES for one in shape]
+    sets = [one for shape in shapes for one in shape]
     sizes = sorted((_millis(cpu) for count, cpu in sets for _ in range(count)), reverse=True)
     with_gpus = sum(count for count, cpu in sets if cpu == "gpu")
     room = sorted(CPUS[group] for group in groups.values() if group != GPUS.name)
