@@ -49,7 +49,7 @@ class StockOut:
 
 @dataclass(frozen=True, slots=True)
 class Moods:
-    """What a cloud does. Shares are of the nodes that are ordered."""
+    """What a cloud does until ``until_s``. Shares are of the nodes that are ordered."""
 
     stock_outs: Sequence[StockOut] = ()
     late: float = 0.0  # come three times as late
@@ -58,6 +58,7 @@ class Moods:
     startup_s: float = 0.0  # for so long a new node has a taint of start-up
     booking_s: float = 600.0  # for which nodes are kept for a request
     given_up_s: float = 60.0  # after which an order without an answer is counted no more
+    until_s: float = float("inf")
     seed: int = 0
 
     def comes_s(self, group: Group, now_s: float, rng: Random) -> float | None:
@@ -66,13 +67,16 @@ class Moods:
             one.group == group.name and one.from_s <= now_s < one.until_s for one in self.stock_outs
         ):
             return None
+        if now_s >= self.until_s:
+            return group.comes_s
         if rng.random() < self.never:
             return None
         return group.comes_s * (3.0 if rng.random() < self.late else 1.0)
 
-    def goes_s(self, rng: Random) -> float | None:
-        """After how many seconds a node that has come goes; None for never."""
-        return rng.uniform(1.0, 60.0) if rng.random() < self.lost else None
+    def goes_s(self, now_s: float, rng: Random) -> float | None:
+        """After how many seconds a node that comes now goes; None for never."""
+        is_lost = now_s < self.until_s and rng.random() < self.lost
+        return rng.uniform(1.0, 60.0) if is_lost else None
 
 
 KIND = Moods()

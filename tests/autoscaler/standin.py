@@ -159,7 +159,7 @@ class StandIn:
         else:
             self.figures.ready_s[order.name] = self._now_s
         await self._client.create(NODES, None, node)
-        if (goes_s := self._moods.goes_s(self._rng)) is not None:
+        if (goes_s := self._moods.goes_s(self._now_s, self._rng)) is not None:
             self._goes_s[order.name] = self._now_s + goes_s
 
     async def _take_away(self) -> None:

@@ -27,6 +27,8 @@ FAULTS = (
 )
 LAST_S = 900.0
 """When what cannot run is deleted, and stock-outs are over."""
+KIND_S = 2000.0
+"""From when on the cloud keeps what it promises, so that all stories end."""
 FOR_EVER = 100_000.0
 MOST = 8  # pods of an AppWrapper
 
@@ -146,6 +148,7 @@ def _moods(rng: Random, groups: tuple[Group, ...]) -> Moods:
         lost=rng.choice((0.0, 0.0, 0.3)),
         startup_s=rng.choice((0.0, 10.0)),
         booking_s=rng.choice((120.0, 600.0)),
+        until_s=KIND_S,
         seed=rng.randrange(1 << 30),
     )
 
