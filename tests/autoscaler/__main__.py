@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from tests.autoscaler import crashes
 from tests.autoscaler.growing import GrowingWorld, grow
@@ -156,12 +157,16 @@ def play_stories(pool: Executor, seeds: range) -> bool:
 def play_crashes(pool: Executor) -> bool:
     """Whether a crash changes how the story ends."""
     cases = list(crashes.cases())
-    wrong = [one for one in pool.map(crashes.broken, *zip(*cases, strict=True)) if one]
-    ways = Counter((via, fault.name) for via, fault, _ in cases)
-    for (via, fault), count in ways.items():
-        print(f"{via}, {fault}: {count} writes")
-    print(*wrong, f"{len(cases)} crashes, {len(wrong)} with another end", sep="\n")
-    return bool(wrong)
+    total = 0
+    ends = zip(cases, pool.map(crashes.broken, *zip(*cases, strict=True)), strict=True)
+    for (via, fault), group in groupby(ends, lambda one: one[0][:2]):
+        found = [wrong for _, wrong in group]
+        wrong = list(filter(None, found))
+        total += len(wrong)
+        print(*wrong, f"{via}, {fault.name}: {len(found)} writes, {len(wrong)} wrong", sep="\n")
+        sys.stdout.flush()
+    print(f"{len(cases)} crashes, {total} with another end")
+    return bool(total)
 
 
 def main() -> int:
