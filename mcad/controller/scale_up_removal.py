@@ -149,7 +149,13 @@ class Removal:
     # -- what an earlier leader left -------------------------------------------------------------
 
     async def sweep(self) -> None:
-        """Delete PodTemplates without a request: an earlier leader ended between the two."""
+        """Delete PodTemplates without a request: an earlier leader ended between the two. What it
+        asked for last may be stored for a while after that."""
+        await self._sweep_all()
+        await self._client.clock.sleep(COMMIT_GRACE / SECOND)
+        await self._sweep_all()
+
+    async def _sweep_all(self) -> None:
         try:
             for namespace in self._namespaces:
                 for one in await self._list(POD_TEMPLATES, namespace, ""):

@@ -75,6 +75,11 @@ def test_a_crash_at_any_write_changes_nothing_in_the_end(via: str, fault: Fault)
         assert not (wrong := crashes.broken(via, fault, k)), wrong
 
 
+def test_a_template_that_is_stored_when_another_dispatcher_leads_is_deleted() -> None:
+    assert "podtemplates" in crashes.undisturbed("CapacityBuffer").requests[0]
+    assert not (wrong := crashes.broken("CapacityBuffer", Fault.BEQUEATHED, 0)), wrong
+
+
 # -- as many nodes as are needed -------------------------------------------------------------------
 
 
