@@ -115,11 +115,11 @@ def lasting(seed: int) -> Lasting:
 
 def _scarce(rng: Random) -> Moods:
     begins = rng.uniform(0.0, 60.0)
-    out = StockOut("cpus", begins, begins + rng.uniform(20.0, 300.0))
     return Moods(
-        [out],
+        [StockOut("cpus", begins, begins + rng.uniform(20.0, 300.0))],
         late=rng.choice((0.0, 0.3)),
         never=rng.choice((0.0, 0.2)),
+        until_s=KIND_S,
         seed=rng.randrange(1 << 30),
     )
 
