@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.documents import (
     cli,
+    clusters,
     conditions,
     events,
     fields,
@@ -27,6 +28,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     one.PAGE: one.generated
     for one in (
         cli,
+        clusters,
         conditions,
         events,
         fields,
