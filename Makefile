@@ -35,7 +35,7 @@ suite: .venv/ready
 soak: .venv/ready
 	MCAD_SOAK=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile \
 	  --no-loadscope-reorder tests/faults tests/autoscaler tests/histories tests/core/test_histories.py \
-	  tests/core/preemption tests/e2e/running/test_left_alone.py tests/cli/test_suspended.py
+	  tests/core/preemption tests/clusters tests/e2e/running/test_left_alone.py tests/cli/test_suspended.py
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .
