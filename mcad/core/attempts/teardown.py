@@ -55,7 +55,7 @@ _PAUSED: dict[str, WaitingReason] = {
 """Reasons after which no event shows when another attempt is worth while: there is a pause."""
 
 _QUIET = frozenset(
-    {TeardownReason.MISSING_RIGHT, TeardownReason.SUCCESS_TTL, TeardownReason.DELETED}
+    {TeardownReason.MISSING_RIGHT, TeardownReason.SUCCESS_TTL, TeardownReason.TERMINATING}
 )
 """Reasons of teardowns that are no warning: reported elsewhere (access.py), or expected."""
 
@@ -100,7 +100,7 @@ def take_back_unwanted(cluster: Cluster, entry: Entry) -> None:
     reason, message = TeardownReason.SUSPENDED, SUSPENDED_NOTE
     if keeper := entry.workload.kept_by:
         reason, message = (
-            TeardownReason.DELETED,
+            TeardownReason.TERMINATING,
             f"It is deleted, and the finalizer {keeper} keeps it.",
         )
     take_back(cluster, entry, reason, message)

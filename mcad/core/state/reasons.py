@@ -124,7 +124,7 @@ class TeardownReason(StrEnum):
     ITEM_CREATION_FAILURE = "ItemCreationFailure.", "An item cannot be created."
     SPEC_CHANGED = "SpecChanged", "It was edited while its items were created."
     SUSPENDED = "Suspended", "`spec.suspend` is true."
-    DELETED = "Deleted", "It is deleted, and a finalizer keeps it."
+    TERMINATING = "Terminating", "It is deleted, and a finalizer keeps it."
     WAITING_FOR_NAME = "WaitingForName", "An object that is not its own has the name of an item."
     MISSING_RIGHT = "MissingRight", "A right to create an item is missing."
     NOT_PLACED = (

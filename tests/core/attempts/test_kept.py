@@ -54,7 +54,7 @@ def test_what_runs_is_taken_back_and_its_room_is_free(cascade: Cascade, crashes:
     assert (bench.order, bench.names()) == (["a", "b"], ["b-0"])
     assert not stands(bench)
     record = bench.status["uid-a"].dispatch
-    assert (record.reason, KEEPER in record.message) == ("Deleted", True)
+    assert (record.reason, KEEPER in record.message) == ("Terminating", True)
     bench.advance(10_000)
     assert bench.order.count("a") == 1, "dispatched again"
 
