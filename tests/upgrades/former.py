@@ -7,11 +7,9 @@ port to the API server is translated.
 from __future__ import annotations
 
 import importlib
-import io
 import re
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
@@ -120,8 +118,7 @@ def checked_out(commit: str) -> Iterator[Former]:
         ["git", "archive", commit, "mcad"], cwd=ROOT, check=True, capture_output=True
     ).stdout
     with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            tar.extractall(folder, filter="data")
+        subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
         tree = (Path(folder) / "mcad").rename(Path(folder) / package)
         for path in tree.rglob("*.py"):
             path.write_text(_IMPORT.sub(rf"\1{package}", path.read_text()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-import tarfile
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,7 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 def unpacked(folder: Path) -> Path:
     """The former chart."""
-    with tarfile.open(PACKED) as tar:
-        tar.extractall(folder, filter="data")
+    shutil.unpack_archive(PACKED, folder)
     return folder / "deploy" / "helm" / "mcad"
 
 
