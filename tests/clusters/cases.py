@@ -88,24 +88,12 @@ LARGE = {
 }
 """Worlds with two leaders: every state up to a depth."""
 
+EVERYTHING = World(
+    leaders=3, deletes_copies=True, resumes_copies=True, recreates=99, deletes=True, restores=99
+)
 DRAWN = {
-    "everything": World(
-        leaders=3,
-        deletes_copies=True,
-        resumes_copies=True,
-        recreates=99,
-        deletes=True,
-        restores=99,
-    ),
-    "everything, and a cluster dies": World(
-        leaders=3,
-        deletes_copies=True,
-        resumes_copies=True,
-        recreates=99,
-        deletes=True,
-        restores=99,
-        dies=True,
-    ),
+    "everything": EVERYTHING,
+    "everything, and a cluster dies": EVERYTHING._replace(dies=True),
     "two hubs": CLONES._replace(deletes_copies=True, resumes_copies=True, recreates=99),
 }
 """Worlds of histories that are drawn."""

@@ -87,7 +87,7 @@ class Endless(NamedTuple):
 
     states: int
     without: int
-    waiting: int  # for a person, who fences a dead cluster
+    waiting: int  # until a user fences the dead cluster
     trace: tuple[Step, ...] = ()  # to a nearest one
 
 

@@ -173,6 +173,7 @@ async def _picture(seen: Seen, name: str | None) -> None:
 
 async def test_keys_walk_through_the_page() -> None:
     async with browsing() as browser, opened(crowd()) as page, browser.at(page) as seen:
+        await seen.loaded()
         focused = "document.activeElement.textContent"
         await seen.tab.keyboard.press("j")
         assert await seen.tab.evaluate(focused) == "urgent"

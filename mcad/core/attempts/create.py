@@ -120,9 +120,7 @@ def intent_written(cluster: Cluster, entry: Entry) -> None:
 
 def continue_attempt(cluster: Cluster, entry: Entry) -> None:
     """Create the next item, or confirm if all exist."""
-    work = entry.workload
-    goes = work.deleting and not work.kept_by
-    if entry.phase is not Phase.CREATING or goes or judge(cluster, entry):
+    if entry.phase is not Phase.CREATING or entry.goes or judge(cluster, entry):
         return
     while entry.creation.cursor in entry.creation.created:
         entry.creation.cursor += 1

@@ -28,7 +28,7 @@ def judge(cluster: Cluster) -> None:
 
 
 def _judge(cluster: Cluster, entry: Entry) -> None:
-    if entry.workload.deleting and not entry.workload.kept_by:
+    if entry.goes:
         remains.linger(cluster, entry)
         return
     match entry.phase:

@@ -84,7 +84,7 @@ def settled(cluster: Cluster, entry: Entry) -> None:
 
 def pause(cluster: Cluster, entry: Entry) -> None:
     """Wait for the next attempt; if it is unwanted or was edited meanwhile, give up its room."""
-    if entry.workload.deleting and not entry.workload.kept_by:
+    if entry.goes:
         return
     until = entry.record.entered + entry.workload.tolerance.retry_pause
     if entry.is_unwanted or entry.edited is not None:

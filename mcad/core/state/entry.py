@@ -426,10 +426,14 @@ class Entry:
         return self.workload.suspended or bool(self.workload.kept_by)
 
     @property
+    def goes(self) -> bool:
+        """Whether it is deleted, and no finalizer of others keeps it."""
+        return self.workload.deleting and not self.workload.kept_by
+
+    @property
     def lingers(self) -> bool:
         """Whether it is deleted after its objects, and may have some (foreground deletion)."""
-        work = self.workload
-        if not work.deleting or work.kept_by or work.cascade is not Cascade.FOREGROUND:
+        if not self.goes or self.workload.cascade is not Cascade.FOREGROUND:
             return False
         return self.phase in RETAINING and self.phase not in LEFT_ALONE
 
