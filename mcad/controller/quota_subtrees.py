@@ -19,7 +19,7 @@ from mcad.api.wire import fields_of_others
 from mcad.controller.mirror import Versioned, status_mark
 from mcad.controller.request_failures import answer_of
 from mcad.core.events import QuotaGone, QuotaRefused, QuotaSeen, QuotaWritten
-from mcad.kube.errors import ApiError, KubeError
+from mcad.kube.errors import ApiError, Fenced, KubeError
 from mcad.kube.kinds import QUOTA_SUBTREES
 
 if TYPE_CHECKING:
@@ -104,8 +104,10 @@ class Quotas:
 
     @staticmethod
     def _log_once(seat: _Seat, error: KubeError) -> None:
-        """Log a failure once until a write succeeds; conflicts are not logged."""
-        if seat.is_told or (isinstance(error, ApiError) and error.conflict):
+        """Log a failure once until a write succeeds; not a conflict, nor a write that was not sent
+        because the process ends."""
+        is_conflict = isinstance(error, ApiError) and error.conflict
+        if seat.is_told or is_conflict or isinstance(error, Fenced):
             return
         seat.is_told = True
         title = seat.subtree.title

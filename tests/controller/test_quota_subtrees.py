@@ -371,3 +371,16 @@ async def test_a_lost_right_to_list_trees_stops_all_dispatches_and_is_reported()
         rig.server.recover()
         await lively(rig, 70)
         assert rig.status("after")["state"] == "Running"
+
+
+async def test_a_status_that_is_not_sent_because_the_dispatcher_ends_is_no_trouble(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A quota is reported in the very moment in which the process stops."""
+    async with rig_with(*TREE) as rig:
+        assert rig.controller.quotas is not None
+        quotas = rig.controller.quotas
+        quotas._client = quotas._client.fenced(lambda: 0.0)
+        add_labelled(rig, "a", "1", gold="red")
+        await rig.clock.advance(2)
+    assert [one for one in caplog.records if "quotasubtree=" in one.getMessage()] == []
