@@ -63,7 +63,8 @@ def _why(cluster: Embedded, name: str) -> str:
 
     def look() -> str:
         found = cluster.mcad("why", name)
-        return found.output if "waits" in found.output or "missing" in found.output else ""
+        is_told = "waits" in found.output or "missing" in found.output
+        return found.output if found.exit_code == 0 and is_told else ""
 
     return wait_for(look, f"why {name} waits")
 

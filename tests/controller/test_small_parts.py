@@ -1,6 +1,7 @@
 """The small parts of the controller: versions, lanes, the alarm, streams, owner chains."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -72,6 +73,16 @@ async def test_a_lane_runs_so_many_at_once_and_starts_in_order() -> None:
     await draining
     assert (lane.running, lane.waiting) == (0, 0)
     assert started == [0, 1, 2]  # a draining lane starts nothing more
+
+
+@pytest.fixture(autouse=True)
+async def _no_job_is_left() -> AsyncIterator[None]:
+    """A task that is destroyed while it waits is an error in the log of a later test."""
+    yield
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for one in left:
+        one.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
 
 
 class Jobs:
