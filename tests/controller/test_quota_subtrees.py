@@ -9,7 +9,10 @@ import pytest
 from mcad.api.config import Config
 from mcad.api.crd import crds
 from mcad.controller.preflight import Preflight, Unfit
-from mcad.core.events import AppWrapperSeen, QuotaSeen
+from mcad.controller.quota_subtrees import Quotas
+from mcad.core.commands import WriteQuota
+from mcad.core.events import AppWrapperSeen, Event, QuotaRefused, QuotaSeen
+from mcad.core.state.quota_records import QuotaView
 from mcad.kube.kinds import CRDS, QUOTA_SUBTREES
 from tests.controller.test_runtime import KINDS, Rig, add_appwrapper, reads
 from tests.controller.test_watches import backup, lively, restore, told
@@ -376,11 +379,10 @@ async def test_a_lost_right_to_list_trees_stops_all_dispatches_and_is_reported()
 async def test_a_status_that_is_not_sent_because_the_dispatcher_ends_is_no_trouble(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A quota is reported in the very moment in which the process stops."""
-    async with rig_with(*TREE) as rig:
-        assert rig.controller.quotas is not None
-        quotas = rig.controller.quotas
-        quotas._client = quotas._client.fenced(lambda: 0.0)
-        add_labelled(rig, "a", "1", gold="red")
-        await rig.clock.advance(2)
-    assert [one for one in caplog.records if "quotasubtree=" in one.getMessage()] == []
+    fed: list[Event] = []
+    rig = rig_with(subtree("root", root="1"))
+    quotas = Quotas(rig.client.fenced(lambda: 0.0), fed.append)
+    quotas.seen(rig.server.named("quotasubtrees", "root"))
+    await quotas.write(WriteQuota("uid-root", 1, QuotaView(1)))
+    assert [type(one) for one in fed] == [QuotaSeen, QuotaRefused]
+    assert caplog.records == []

@@ -55,7 +55,7 @@ def growing(via: str, moods: Moods, *settings: str) -> Iterator[tuple[ControlPla
         plane.apply(printed("rbac", *rights, *flags))
         with (
             Dispatcher(plane, account, *flags),
-            standing_in(plane.admin_kubeconfig, moods) as figures,  # its moods begin now
+            standing_in(plane.admin_kubeconfig, moods) as figures,  # last: moods count from here
         ):
             yield plane, figures
             delete(plane)
@@ -122,7 +122,7 @@ def test_a_gang_for_which_there_are_no_machines_for_a_while_starts_after_that() 
     with growing("ProvisioningRequest", moods, "scaleUp.timeout=10") as (plane, figures):
         create(plane, gang("gang", 3))
         plane.wait_for(lambda: "False TimedOut" in told(plane, "gang"), 40, "it is told so")
-        # It is deleted beside the write of the status. The next one comes after 30 s.
+        # Its objects are deleted while the status is written; the next request comes after 30 s.
         plane.wait_for(lambda: not left(plane), 10, "its request goes")
         plane.wait_for(lambda: in_state(plane, "Running"), 120, "it runs")
         plane.wait_for(lambda: len(of(plane, "gang")) == 3, 20, "all pods have nodes")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -22,8 +21,8 @@ from mcad.api.config import Config
 from mcad.kube.clock import Clock
 from mcad.kube.errors import ApiError, KubeError
 from mcad.kube.port import Api, Request, Response, nothing
+from tests.checkout import check_out
 
-ROOT = Path(__file__).parents[2]
 _IMPORT = re.compile(r"^(\s*(?:from|import) )mcad\b", re.MULTILINE)
 
 
@@ -114,11 +113,8 @@ def _present(request: Any) -> Request:
 def checked_out(commit: str) -> Iterator[Former]:
     """The version of this commit, in a temporary folder."""
     package = f"mcad_{commit}"
-    archive = subprocess.run(
-        ["git", "archive", commit, "mcad"], cwd=ROOT, check=True, capture_output=True
-    ).stdout
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
+        check_out(commit, Path(folder), "mcad")
         tree = (Path(folder) / "mcad").rename(Path(folder) / package)
         for path in tree.rglob("*.py"):
             path.write_text(_IMPORT.sub(rf"\1{package}", path.read_text()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,8 @@ from typing import Any
 
 from tests.chart.cluster import Release
 from tests.chart.former import COMMIT, LEASES, PACKED, STATES, TEAM, VALUES, WORLD, add_node
-from tests.chart.helm import ROOT, Helm
+from tests.chart.helm import Helm
+from tests.checkout import check_out
 from tests.controlplane import binaries
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.process import Dispatcher
@@ -64,8 +64,7 @@ def stage() -> Iterator[Stage]:
     """The former version, checked out into a temporary folder."""
     with TemporaryDirectory() as name, ControlPlane() as plane:
         folder = Path(name)
-        for path in ("mcad", "deploy/helm/mcad"):
-            subprocess.run(["tar", "-x", "-C", folder], input=_archived(path), check=True)
+        check_out(COMMIT, folder, "mcad", "deploy/helm/mcad")
         yield Stage(plane, Helm(binaries.ensure_helm(), folder), folder)
 
 
@@ -111,11 +110,6 @@ def roll() -> None:
 def _uids(plane: ControlPlane) -> set[str]:
     found = [*appwrappers(plane, TEAM).values(), *pods(plane, TEAM)]
     return {one["metadata"]["uid"] for one in found}
-
-
-def _archived(path: str) -> bytes:
-    command = ["git", "archive", COMMIT, path]
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
 
 
 def _anonymous(info: tarfile.TarInfo) -> tarfile.TarInfo:
